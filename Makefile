@@ -1,0 +1,43 @@
+# make demo   set up .venv, train on scikit-learn's digits with most labels hidden, save out/demo.png
+# make test   set up .venv, lint, type-check, run the tests
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV ?= .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+export USMO_DATA ?= $(realpath ../shared/data)
+
+.PHONY: demo test test-sklearn bench-foundation clean
+
+demo: $(READY)
+	$(PY) examples/digits.py --save out/demo.png
+
+test: $(READY)
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(PY) -m pytest -n auto
+
+# make test-sklearn VERSION=1.6.1: the estimator checks against another scikit-learn
+VERSION ?= 1.6.1
+test-sklearn:
+	$(PYTHON) -m venv .venv-$(VERSION)
+	.venv-$(VERSION)/bin/pip install --quiet -e ".[qp]" "scikit-learn==$(VERSION)" pytest pytest-xdist hypothesis
+	.venv-$(VERSION)/bin/python -m pytest -n auto tests/test_sklearn.py tests/test_estimators.py
+
+# The figures of the foundation: exactness on all 96 problems, the QP library, memory, imports, prior scores
+bench-foundation: $(READY)
+	$(PY) -m benchmarks.exactness
+	$(PY) -m benchmarks.oracle
+	$(PY) -m benchmarks.memory
+	$(PY) -m benchmarks.imports
+	$(PY) -m benchmarks.prior_scores
+
+$(READY): pyproject.toml
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@echo "installing usmo and what its tests need into $(VENV)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .venv-* out build *.egg-info src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,350 @@
+"""scikit-learn estimators: parameters, validation and fitted attributes. The mathematics is elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from usmo import start as starts
+from usmo.kernels import Kernel, KernelMatrix, resolve_gamma
+from usmo.priors import BestBin
+from usmo.problem import Array, Index, PUProblem
+from usmo.solution import PassRecord, Solution
+from usmo.training import train
+
+
+class _Sample(NamedTuple):
+    """A validated training table: which rows are labelled, which count, with what weight."""
+
+    X: Any
+    labelled: Index
+    unlabelled: Index
+    weight: Array | None
+
+
+class PUSVC(ClassifierMixin, BaseEstimator):
+    """Support vector classifier from labelled positives and unlabelled rows.
+
+    Minimises the unbiased PU risk with the double hinge loss plus ``lam·‖f‖²``, exactly: every fit ends with
+    a duality gap (``certificate_``) computed apart from the solver. With weights w the risk is
+
+        π·Σ_P w·(-f) / Σ_P w  +  Σ_U w·max(0, f, (1+f)/2) / Σ_U w  +  lam·‖f‖²,
+
+    and its dual has the bounds ``c2 = w / (2·lam·Σ_U w)`` and the sum ``π / (2·lam)``; a row of weight two is
+    a row that stands there twice, a row of weight zero one that is not there.
+
+    Parameters
+    ----------
+    prior : float or "estimate", default="estimate"
+        π, the share of positives: among the unlabelled rows if ``scenario="case-control"``, among all rows if
+        ``scenario="censored"``. "estimate" uses :class:`usmo.priors.BestBin`.
+    lam : float, default=1e-3
+        Regularisation λ.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
+        A callable gets two sets of rows and returns the block of kernel values.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Kernel coefficient, as in :class:`sklearn.svm.SVC`: "scale" is 1 / (n_features · X.var()), with the
+        rows weighted by ``sample_weight``, "auto" is 1 / n_features.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        Constant of the polynomial and sigmoid kernels.
+    scenario : {"case-control", "censored"}, default="case-control"
+        "case-control": positives and unlabelled rows were drawn separately. "censored": one sample was drawn
+        and some of its positives were labelled, so that all rows together are the unlabelled sample.
+    solver : {"auto", "usmo", "qp"}, default="auto"
+        "usmo": the paper's algorithm, memory linear in the number of rows. "qp": the dense quadratic program
+        by an interior point library, for some thousand rows (extra ``usmo[qp]``). "auto" is "usmo".
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions, in units of the decision function (τ in the paper).
+        "qp" ignores it and goes as far as float64 carries.
+    max_iter : int, default=-1
+        Limit on two-row steps ("usmo") or interior point iterations ("qp"); -1 for none.
+    cache_size : float, default=200
+        Megabytes for kernel rows ("usmo").
+    warm_start : bool, default=False
+        Start from the previous solution if the new table has as many rows.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds when the prior is estimated. None gives the same folds every time.
+    verbose : int, default=0
+        1 prints a line per pass to stderr.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two values of y; the greater one marks the labelled positives.
+    prior_ : float
+        The class prior used.
+    prior_interval_ : tuple of float
+        Interval of the estimate; only with ``prior="estimate"``.
+    support_ : ndarray of int
+        Rows of the training table with a non-zero coefficient.
+    support_vectors_ : ndarray or CSR matrix
+        These rows; empty for a precomputed kernel.
+    dual_coef_ : ndarray of shape (1, n_support)
+        Their coefficients α.
+    intercept_ : ndarray of shape (1,)
+        β.
+    coef_ : ndarray of shape (1, n_features)
+        Weights of the columns; only for the linear kernel.
+    certificate_ : Certificate
+        ``primal``, ``dual``, ``gap``, ``relative_gap``, ``kkt_violation``, ``equality_residual``, ``convex``.
+    n_iter_ : int
+        Steps taken.
+    kernel_rows_ : float
+        Rows of the n × n kernel matrix of the unlabelled rows computed by the solver. The certificate
+        computes the support's rows once more.
+    history_ : tuple of PassRecord
+        State after each pass: kind, steps, objective, violation, nonbound, kernel_rows, seconds.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has column names.
+
+    References
+    ----------
+    E. Sansone, F. G. B. De Natale, Z.-H. Zhou. Efficient training for positive unlabeled learning. IEEE
+    Transactions on Pattern Analysis and Machine Intelligence, 2019.
+    M. C. du Plessis, G. Niu, M. Sugiyama. Convex formulation for learning from positive and unlabeled data.
+    ICML 2015.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from usmo import PUSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> known = y.copy()
+    >>> known[::2] = 0  # half of the labels are not known
+    >>> model = PUSVC(scenario="censored").fit((X - X.mean(0)) / X.std(0), known)
+    >>> model.certificate_.relative_gap < 1e-3
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        "prior": [Interval(Real, 0, 1, closed="neither"), StrOptions({"estimate"})],
+        "lam": [Interval(Real, 0, None, closed="neither")],
+        "kernel": [StrOptions({"linear", "rbf", "poly", "sigmoid", "precomputed"}), callable],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "scenario": [StrOptions({"case-control", "censored"})],
+        "solver": [StrOptions({"auto", "usmo", "qp"})],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1})],
+        "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        prior: float | str = "estimate",
+        *,
+        lam: float = 1e-3,
+        kernel: Any = "rbf",
+        gamma: float | str = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        scenario: str = "case-control",
+        solver: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        cache_size: float = 200,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.prior = prior
+        self.lam = lam
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.scenario = scenario
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.classifier_tags.multi_class = False
+        # Accuracy on fully labelled data is not what is learnt: 0 means unlabelled here, not negative.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PUSVC:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The rows; the square kernel matrix if ``kernel="precomputed"``.
+        y : array of shape (n_samples,)
+            Two values: the greater marks labelled positives, the other unlabelled rows.
+        sample_weight : array of shape (n_samples,), optional
+            Weight of each row in its mean.
+        """
+        self._validate_params()
+        # Only what every later call needs is set before the work is done, so that a failed or interrupted
+        # fit leaves the estimator as it was.
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], accept_large_sparse=True
+        )
+        classes, sample = self._checked(X, y, sample_weight)
+        fitted: dict[str, Any] = {"classes_": classes}
+
+        prior = self.prior
+        if prior == "estimate":
+            estimate = self._estimated_prior(sample)
+            prior, fitted["prior_interval_"] = estimate.prior_, estimate.interval_
+        positives, unlabelled = sample.labelled, sample.unlabelled
+        if self.scenario == "censored":
+            unlabelled = np.union1d(positives, unlabelled)
+        problem = PUProblem.from_prior(float(prior), float(self.lam), positives, unlabelled, sample.weight)
+        kernel = Kernel(self.kernel, resolve_gamma(self.gamma, sample.X, sample.weight), self.degree, self.coef0)
+        solution, certificate = train(
+            problem,
+            KernelMatrix(sample.X, kernel),
+            solver=self.solver,
+            start=self._warm_start(problem, sample.X.shape[0]),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            cache_size=self.cache_size,
+            progress=_print_pass if self.verbose else None,
+        )
+        _warn(solution, certificate, self.tol)
+
+        alpha = problem.table_coefficients(solution.sigma, sample.X.shape[0])
+        support = np.flatnonzero(alpha)
+        pairwise = self.kernel == "precomputed"
+        fitted.update(
+            prior_=float(prior),
+            support_=support,
+            support_vectors_=np.empty((0, 0)) if pairwise else sample.X[support],
+            dual_coef_=alpha[support][None, :],
+            intercept_=np.array([solution.beta]),
+            certificate_=certificate,
+            n_iter_=solution.iterations,
+            kernel_rows_=solution.kernel_rows,
+            history_=solution.history,
+            _kernel=kernel,
+        )
+        if self.kernel == "linear":
+            fitted["coef_"] = np.asarray(sample.X[support].T @ alpha[support])[None, :]
+        if self.warm_start:
+            fitted["_share"] = np.zeros(sample.X.shape[0])
+            fitted["_share"][unlabelled] = solution.sigma / problem.c2
+        for name in ("prior_interval_", "coef_", "_share"):
+            if name not in fitted:
+                vars(self).pop(name, None)
+        vars(self).update(fitted)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """f(x) for each row: positive above 0, and a ranking of the rows."""
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], accept_large_sparse=True
+        )
+        alpha, beta = self.dual_coef_[0], self.intercept_[0]
+        if self.kernel == "precomputed":
+            return np.asarray(X[:, self.support_] @ alpha).ravel() + beta
+        if self.kernel == "linear":
+            return np.asarray(X @ self.coef_[0]).ravel() + beta
+        return KernelMatrix(self.support_vectors_, self._kernel).cross_product(X, alpha) + beta
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row: the greater value of y where f > 0."""
+        check_is_fitted(self)
+        return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, _Sample]:
+        check_classification_targets(y)
+        classes = np.unique(y)
+        if len(classes) > 2:
+            raise ValueError(
+                "Only binary classification is supported. y must hold two values, the greater marking labelled "
+                f"positives; got {len(classes)} values"
+            )
+        if len(classes) < 2:
+            raise ValueError(
+                "y must hold two values, the greater marking labelled positives and the other unlabelled rows; "
+                f"got only one class: {classes.tolist()}"
+            )
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(f"X must be a square kernel matrix with kernel='precomputed', got shape {X.shape}")
+        if sparse.issparse(X) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        weight = None
+        counted = np.ones(len(y), dtype=bool)
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            counted = weight > 0
+        labelled = np.flatnonzero((y == classes[1]) & counted)
+        unlabelled = np.flatnonzero((y == classes[0]) & counted)
+        for rows, what in ((labelled, "labelled positive"), (unlabelled, "unlabelled")):
+            if len(rows) == 0:
+                raise ValueError(f"sample_weight leaves only one class: no {what} row has a positive weight")
+        return classes, _Sample(X, labelled, unlabelled, weight)
+
+    def _estimated_prior(self, sample: _Sample) -> BestBin:
+        rows = np.union1d(sample.labelled, sample.unlabelled)
+        is_labelled = np.zeros(sample.X.shape[0], dtype=bool)
+        is_labelled[sample.labelled] = True
+        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+        weight = None if sample.weight is None else sample.weight[rows]
+        return BestBin(scenario=self.scenario, random_state=seed).fit(sample.X[rows], is_labelled[rows], weight)
+
+    def _warm_start(self, problem: PUProblem, n_rows: int) -> Array | None:
+        if not (self.warm_start and hasattr(self, "_share") and len(self._share) == n_rows):
+            return None
+        return starts.previous(problem, self._share[problem.unlabelled])
+
+
+def _print_pass(record: PassRecord) -> None:
+    print(
+        f"usmo: {record.kind:9s} steps {record.steps:>9d}  violation {record.violation:9.2e}  "
+        f"non-bound {record.nonbound:>6d}  kernel rows {record.kernel_rows:9.0f}  {record.seconds:7.1f} s",
+        file=sys.stderr,
+    )
+
+
+def _warn(solution: Solution, certificate: Any, tol: float) -> None:
+    reached = (
+        f"the KKT violation is {certificate.kkt_violation:.2g} (tol={tol:g}), "
+        f"the relative duality gap {certificate.relative_gap:.2g}"
+    )
+    if solution.status == "max_iter":
+        warnings.warn(f"max_iter ended the fit: {reached}. Raise max_iter.", ConvergenceWarning, stacklevel=3)
+    elif solution.status == "precision":
+        warnings.warn(
+            f"float64 cannot resolve tol on this kernel: {reached}. Scale the columns of X (for example with "
+            "StandardScaler) or raise lam.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    if not certificate.convex:
+        warnings.warn(
+            "the kernel matrix is indefinite: the solution is a stationary point, and its duality gap does not "
+            "bound the distance to the best one. Choose a positive semidefinite kernel.",
+            UserWarning,
+            stacklevel=3,
+        )

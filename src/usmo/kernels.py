@@ -1,0 +1,200 @@
+"""Kernel matrices of a table: blocks by matrix product, from dense or CSR rows, in bounded memory.
+
+    linear   k(x,y) = x·y                    rbf      k(x,y) = exp(-γ‖x-y‖²)
+    poly     k(x,y) = (γ x·y + r)^d          sigmoid  k(x,y) = tanh(γ x·y + r)
+
+plus "precomputed" (the table is the kernel matrix) and any callable ``k(A, B) -> block``. Nothing here knows
+what the matrix is used for. Every entry computed is counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from usmo.problem import Array, Index
+
+TILE_BYTES = 32 * 2**20
+"""Largest temporary block made by the products below: fits the last-level cache of a desktop processor."""
+
+_CENTRE_ABOVE = 4096.0
+"""γ·max‖x‖² above which the expansion ‖x‖² + ‖y‖² - 2x·y loses more than 12 bits and rows are centred first."""
+
+_SIDE = math.isqrt(TILE_BYTES // 8)
+_SMALL_BLOCK = 32
+
+Rows = Index | slice
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel function with its parameters: ``name`` is one of the names above or a callable."""
+
+    name: str | Callable[[Any, Any], Any]
+    gamma: float = 1.0
+    degree: float = 3
+    coef0: float = 0.0
+
+    @property
+    def surely_psd(self) -> bool:
+        """True when the kernel is positive semidefinite by its formula alone."""
+        return self.name in ("linear", "rbf") or (
+            self.name == "poly" and self.coef0 >= 0 and float(self.degree).is_integer()
+        )
+
+
+def resolve_gamma(gamma: str | float, X: Any, weight: Array | None = None) -> float:
+    """γ as in scikit-learn's SVC: "scale" is 1/(d·var(X)), rows counted with their weight; "auto" is 1/d."""
+    if not isinstance(gamma, str):
+        return float(gamma)
+    d = X.shape[1]
+    if gamma == "auto":
+        return 1.0 / d
+    share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
+    centre = float(np.mean(share @ X))
+    if sparse.issparse(X):
+        variance = float(np.mean(share @ X.multiply(X))) - centre**2
+    else:
+        variance = float(sum(share[part] @ np.mean((X[part] - centre) ** 2, axis=1) for part in _tiles(len(X), d)))
+    return 1.0 / (d * variance) if variance > 0 else 1.0
+
+
+class KernelMatrix:
+    """The kernel matrix of the rows of ``X``, never held whole.
+
+    ``entries`` counts the kernel values computed so far. Rows are float64 inside every product whatever the
+    type of ``X`` is; only the tile at work is converted.
+    """
+
+    def __init__(self, X: Any, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.X = X
+        self.entries = 0
+        self._shift: Array | None = None
+        self._norms: Array = np.empty(0)
+        if kernel.name == "rbf":
+            self._norms = self._squared_norms(X)
+            wide = self._norms.size and kernel.gamma * self._norms.max() > _CENTRE_ABOVE
+            if wide and not sparse.issparse(X):
+                self._shift = X.mean(axis=0, dtype=np.float64)
+                self.X = np.asarray(X, dtype=np.float64) - self._shift
+                self._norms = self._squared_norms(self.X)
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def block(self, rows: Rows, cols: Rows) -> Array:
+        """K[rows, cols]."""
+        if self.kernel.name == "precomputed":
+            part = self.X[rows][:, cols]
+            return self._counted(part.toarray() if sparse.issparse(part) else np.array(part, dtype=np.float64))
+        norms = (self._norms[rows], self._norms[cols]) if self.kernel.name == "rbf" else None
+        return self._counted(self._evaluate(self._take(rows), self._take(cols), norms))
+
+    def diag(self, rows: Index) -> Array:
+        """k(x, x) for the given rows."""
+        name, k = self.kernel.name, self.kernel
+        if name == "rbf":
+            return np.ones(len(rows))
+        if name in ("linear", "poly", "sigmoid"):
+            return self._from_products(self._squared_norms(self._take(rows)), k)
+        parts = [rows[i : i + _SMALL_BLOCK] for i in range(0, len(rows), _SMALL_BLOCK)]
+        return np.concatenate([np.diagonal(self.block(part, part)) for part in parts])
+
+    def rows(self, which: Index, cols: Index) -> Array:
+        """K[which, cols] for few rows and many columns, without copying the table's rows.
+
+        When most of the table is wanted, whole rows are computed from contiguous slices of the table and the
+        columns picked afterwards: gathering the rows first costs as much as the product itself.
+        """
+        if 2 * len(cols) < len(self):
+            return self.block(which, cols)
+        out = np.empty((len(which), len(self)))
+        for part in _tiles(len(self), max(self.X.shape[1], len(which))):
+            out[:, part] = self.block(which, part)
+        return out[:, cols]
+
+    def product(self, rows: Index, cols: Index, v: Array) -> Array:
+        """K[rows, cols] @ v, tile by tile."""
+        out = np.zeros(len(rows))
+        for right in _tiles(len(cols), _SIDE):
+            for left in _tiles(len(rows), _SIDE):
+                out[left] += self.block(rows[left], cols[right]) @ v[right]
+        return out
+
+    def cross_product(self, Y: Any, v: Array) -> Array:
+        """K(Y, X) @ v for new rows Y, tile by tile."""
+        out = np.zeros(Y.shape[0])
+        for left in _tiles(Y.shape[0], _SIDE):
+            A = self._convert(Y[left])
+            A = A if self._shift is None else A - self._shift
+            squares = self._squared_norms(A) if self.kernel.name == "rbf" else None
+            for right in _tiles(len(self), _SIDE):
+                norms = None if squares is None else (squares, self._norms[right])
+                out[left] += self._evaluate(A, self._take(right), norms) @ v[right]
+        return out
+
+    def looks_psd(self, rows: Index, random_state: int = 0) -> bool:
+        """False if a sample of at most 200 rows has a clearly negative eigenvalue."""
+        if self.kernel.surely_psd:
+            return True
+        sample = np.random.default_rng(random_state).permutation(rows)[:200]
+        block = self.block(sample, sample)
+        eigenvalues = np.linalg.eigvalsh(0.5 * (block + block.T))
+        return bool(eigenvalues[0] >= -1e-9 * max(abs(eigenvalues[-1]), abs(eigenvalues[0])))
+
+    def _counted(self, block: Array) -> Array:
+        self.entries += block.size
+        return block
+
+    def _take(self, rows: Rows) -> Any:
+        return self._convert(self.X[rows])
+
+    @staticmethod
+    def _convert(A: Any) -> Any:
+        return A.astype(np.float64, copy=False)
+
+    @staticmethod
+    def _squared_norms(A: Any) -> Array:
+        if sparse.issparse(A):
+            return np.asarray(A.multiply(A).sum(axis=1), dtype=np.float64).ravel()
+        return np.einsum("ij,ij->i", A, A, dtype=np.float64)
+
+    def _evaluate(self, A: Any, B: Any, norms: tuple[Array, Array] | None) -> Array:
+        k = self.kernel
+        if callable(k.name):
+            block = np.asarray(k.name(A, B), dtype=np.float64)
+            if block.shape != (A.shape[0], B.shape[0]) or not np.isfinite(block).all():
+                raise ValueError(
+                    f"kernel must return a finite array of shape {(A.shape[0], B.shape[0])}, "
+                    f"got shape {block.shape}" + ("" if np.isfinite(block).all() else " with non-finite values")
+                )
+            return block
+        product = A @ B.T
+        dots: Array = product.toarray() if sparse.issparse(product) else product
+        if norms is not None:
+            dots *= -2.0
+            dots += norms[0][:, None]
+            dots += norms[1]
+            np.maximum(dots, 0.0, out=dots)
+            dots *= -k.gamma
+            return np.exp(dots, out=dots)
+        return self._from_products(dots, k)
+
+    @staticmethod
+    def _from_products(dots: Array, k: Kernel) -> Array:
+        if k.name == "linear":
+            return dots
+        dots = k.gamma * dots + k.coef0
+        return np.tanh(dots) if k.name == "sigmoid" else dots**k.degree
+
+
+def _tiles(n_rows: int, n_cols: int) -> Iterator[slice]:
+    step = max(1, TILE_BYTES // (8 * max(1, n_cols)))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))

@@ -1,0 +1,203 @@
+"""The PU learning problem: its two objectives, its optimality conditions and the certificate.
+
+With P the labelled positives, U the unlabelled rows, class prior π and regularisation λ, a row of P carries
+``c1 = π·w/(2λ·Σ_P w)`` and a row of U carries ``c2 = w/(2λ·Σ_U w)`` (w are the sample weights; all equal they
+give the paper's ``c1 = π/(2λp)``, ``c2 = 1/(2λn)``); ``h = c2/2``. Nothing here knows a kernel or a solver.
+
+    primal   P(α,β) = -Σ_P c1·f + Σ_U c2·max(0, f, (1+f)/2) + ½ αᵀKα,      f = Kα + β
+    dual     D(σ)   = -½ αᵀKα + Σ_U min(σ, c2-σ),   0 ≤ σ ≤ c2,  Σσ = Σc1,   α = c1 on P, -σ on U
+
+P - D ≥ 0 for every β and every feasible σ, with equality only at the optimum: the duality gap. P is the
+regularised empirical PU risk with the double hinge loss divided by 2λ.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How good a solution is, from decision values computed afresh in float64.
+
+    Attributes
+    ----------
+    primal, dual : float
+        The two objectives in the scale of the module docstring.
+    gap : float
+        ``primal - dual``; the primal value is at most this far above the optimum.
+    relative_gap : float
+        ``gap / max(1, |primal|)``.
+    kkt_violation : float
+        Largest violation of the optimality conditions, in units of the decision function.
+    equality_residual : float
+        ``|Σσ - Σc1| / Σc1``.
+    convex : bool
+        False when the kernel matrix was seen to have negative curvature. The gap then measures how far the
+        solution is from a stationary point; it is not a bound on the distance to the global optimum.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    kkt_violation: float
+    equality_residual: float
+    convex: bool = True
+
+
+@dataclass(frozen=True)
+class PUProblem:
+    """One PU training problem: which rows of the table play which part, and with what weight.
+
+    ``positives`` and ``unlabelled`` index rows of the training table; in the censored scenario the labelled
+    positives are in both. ``c1`` and ``c2`` are aligned with them.
+    """
+
+    positives: Index
+    unlabelled: Index
+    c1: Array
+    c2: Array
+
+    @classmethod
+    def from_prior(
+        cls, prior: float, lam: float, positives: Index, unlabelled: Index, weight: Array | None = None
+    ) -> PUProblem:
+        """The problem for a class prior, a regularisation and a weight per row of the table."""
+        w_p = np.ones(len(positives)) if weight is None else weight[positives]
+        w_u = np.ones(len(unlabelled)) if weight is None else weight[unlabelled]
+        c1 = w_p * (prior / (2.0 * lam) / math.fsum(w_p))
+        c2 = w_u * (1.0 / (2.0 * lam) / math.fsum(w_u))
+        return cls(positives, unlabelled, c1, c2)
+
+    @property
+    def p(self) -> int:
+        return len(self.c1)
+
+    @property
+    def n(self) -> int:
+        return len(self.c2)
+
+    @property
+    def total(self) -> float:
+        """Σc1: what the σ must sum to."""
+        return math.fsum(self.c1)
+
+    @property
+    def prior(self) -> float:
+        return self.total / math.fsum(self.c2)
+
+    def table_coefficients(self, sigma: Array, n_rows: int) -> Array:
+        """α for every row of the table: c1 on P, minus σ on U, their sum where a row is in both."""
+        alpha = np.zeros(n_rows)
+        alpha[self.positives] += self.c1
+        alpha[self.unlabelled] -= sigma
+        return alpha
+
+    def concave_part(self, sigma: Array) -> float:
+        """Σ min(σ, c2-σ), which is ½Σδ in the paper's variables (Lemma 1)."""
+        return float(np.minimum(sigma, self.c2 - sigma).sum())
+
+    def dual_objective(self, sigma: Array, q: Array, G: Array) -> float:
+        """F(σ) = ½σᵀKσ - qᵀσ - Σmin(σ, c2-σ), to be minimised, from G = q - Kσ."""
+        return float(-0.5 * (sigma @ (q + G))) - self.concave_part(sigma)
+
+    def slopes(self, sigma: Array, G: Array) -> tuple[Array, Array]:
+        """Slope of F for raising each σ (inf where σ = c2) and for lowering it (-inf where σ = 0)."""
+        h = 0.5 * self.c2
+        up = np.where(sigma < self.c2, np.where(sigma < h, -1.0, 1.0) - G, np.inf)
+        dn = np.where(sigma > 0.0, np.where(sigma > h, 1.0, -1.0) - G, -np.inf)
+        return up, dn
+
+    def kkt_violation(self, sigma: Array, G: Array) -> float:
+        """max dn - min up: the most that moving weight from one row to another could gain per unit.
+
+        τ-optimal means that this is at most τ. It covers all four kinds of pairs; the compact conditions
+        printed in the paper leave out a pair of rows that both lie at σ = h.
+        """
+        up, dn = self.slopes(sigma, G)
+        return max(0.0, float(dn.max() - up.min()))
+
+    def nonbound(self, sigma: Array) -> NDArray[np.bool_]:
+        """Rows with 0 < σ < h or h < σ < c2, where f must be -1 or 1."""
+        return (sigma > 0.0) & (sigma < self.c2) & (sigma != 0.5 * self.c2)
+
+    def bias(self, sigma: Array, G: Array) -> float:
+        """β: averaged over the non-bound rows, else the midpoint of the interval the conditions allow."""
+        inner = self.nonbound(sigma)
+        if inner.any():
+            side = np.where(sigma[inner] < 0.5 * self.c2[inner], -1.0, 1.0)
+            return float(np.mean(side - G[inner]))
+        up, dn = self.slopes(sigma, G)
+        low, high = float(dn.max()), float(up.min())
+        return 0.5 * (low + high)
+
+    def residual(self, sigma: Array) -> float:
+        """Σc1 - Σσ, summed exactly."""
+        return math.fsum(np.concatenate([self.c1, -sigma]).tolist())
+
+    def repair(self, sigma: Array, order: Index | None = None) -> Array:
+        """The same σ clipped to its box and with Σσ = Σc1 to rounding.
+
+        A small remainder goes to the non-bound row with the most room. A large one is given to rows from the
+        end of ``order`` (most positive last) or taken from rows at its beginning, finishing one row before
+        touching the next, so that at most one row becomes non-bound.
+        """
+        sigma = np.clip(sigma, 0.0, self.c2)
+        order = np.arange(self.n) if order is None else order
+        h = 0.5 * self.c2
+        for _ in range(6):
+            missing = self.residual(sigma)
+            if abs(missing) <= 4.0 * np.finfo(float).eps * self.total:
+                break
+            room = np.minimum(np.minimum(sigma, np.abs(sigma - h)), self.c2 - sigma)
+            widest = int(np.argmax(room))
+            if abs(missing) < 0.5 * room[widest]:
+                sigma[widest] += missing
+                continue
+            rows, bound = (order[::-1], self.c2) if missing > 0 else (order, np.zeros(self.n))
+            room = np.abs(bound - sigma)[rows]
+            moved = np.clip(abs(missing) - (np.cumsum(room) - room), 0.0, room)
+            sigma[rows] = np.where(moved >= room, bound[rows], sigma[rows] + np.copysign(moved, missing))
+        return sigma
+
+    def snap(self, sigma: Array, share: float) -> Array:
+        """σ with every value within ``share``·c2 of 0, h or c2 put exactly there, then repaired."""
+        sigma = sigma.copy()
+        for value in (np.zeros(self.n), 0.5 * self.c2, self.c2):
+            near = np.abs(sigma - value) <= share * self.c2
+            sigma[near] = value[near]
+        return self.repair(sigma)
+
+    def _loss(self, f: Array) -> Array:
+        return self.c2 * np.maximum(0.0, np.maximum(f, 0.5 * (1.0 + f)))
+
+    def gap(self, sigma: Array, beta: float, g_u: Array) -> float:
+        """P - D from f - β on U, row by row: each term is ≥ 0 by Fenchel's inequality, so nothing cancels."""
+        f = g_u + beta
+        slack = self._loss(f) - sigma * f - np.minimum(sigma, self.c2 - sigma)
+        return float(np.maximum(0.0, slack).sum()) - beta * self.residual(sigma)
+
+    def certificate(
+        self, sigma: Array, beta: float, g_p: Array, g_u: Array, *, convex: bool = True
+    ) -> Certificate:
+        """The certificate of (σ, β) from Kα on P and on U (f without β), computed by the caller afresh."""
+        quad = float(self.c1 @ g_p - sigma @ g_u)
+        primal = float(-(self.c1 @ (g_p + beta)) + self._loss(g_u + beta).sum() + 0.5 * quad)
+        gap = self.gap(sigma, beta, g_u)
+        return Certificate(
+            primal=primal,
+            dual=self.concave_part(sigma) - 0.5 * quad,
+            gap=gap,
+            relative_gap=gap / max(1.0, abs(primal)),
+            kkt_violation=self.kkt_violation(sigma, g_u),
+            equality_residual=abs(self.residual(sigma)) / self.total,
+            convex=convex,
+        )

@@ -1,0 +1,40 @@
+"""How compiled functions are made, and the word to the user while the first fit on a machine compiles."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from numba import njit
+
+_PATIENCE = 2.0
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """``numba.njit`` without the GIL, cached on disk where a cache can be written."""
+    options = {"nogil": True, "error_model": "numpy"}
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:  # no writable place for a cache
+        return njit(**options)(function)
+
+
+@contextmanager
+def announced_compilation() -> Iterator[None]:
+    """Say on stderr that compilation is going on if the body takes longer than two seconds."""
+
+    def say() -> None:
+        print(
+            "usmo: compiling the solver for this machine; this takes about ten seconds, once.", file=sys.stderr
+        )
+
+    timer = threading.Timer(_PATIENCE, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

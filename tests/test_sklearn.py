@@ -1,11 +1,21 @@
 """PUSVC is a scikit-learn estimator."""
 
-import pytest
+import sklearn
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 
 from usmo import PUSVC
 
+MODELS = [PUSVC(), PUSVC(prior=0.5, tol=1e-10), PUSVC(kernel="linear", scenario="censored")]
 
-@parametrize_with_checks([PUSVC(), PUSVC(prior=0.5, tol=1e-10), PUSVC(kernel="linear", scenario="censored")])
+
+def expected_failures(estimator):
+    if parse_version(sklearn.__version__) >= parse_version("1.7"):
+        return {}
+    reason = "this scikit-learn makes y binary by its first row, after shuffling one of the two tables it compares"
+    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
+
+
+@parametrize_with_checks(MODELS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

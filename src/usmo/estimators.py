@@ -202,8 +202,16 @@ class PUSVC(ClassifierMixin, BaseEstimator):
             Weight of each row in its mean.
         """
         self._validate_params()
-        # Only what every later call needs is set before the work is done, so that a failed or interrupted
-        # fit leaves the estimator as it was.
+        before = self.__dict__.copy()
+        try:
+            return self._fit(X, y, sample_weight)
+        except BaseException:
+            # a failed or interrupted fit leaves the estimator as it was
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> PUSVC:
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], accept_large_sparse=True
         )
@@ -253,15 +261,20 @@ class PUSVC(ClassifierMixin, BaseEstimator):
             fitted["_share"][unlabelled] = solution.sigma / problem.c2
         for name in ("prior_interval_", "coef_", "_share"):
             if name not in fitted:
-                vars(self).pop(name, None)
-        vars(self).update(fitted)
+                self.__dict__.pop(name, None)
+        self.__dict__.update(fitted)
         return self
 
     def decision_function(self, X: Any) -> Array:
         """f(x) for each row: positive above 0, and a ranking of the rows."""
         check_is_fitted(self)
         X = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], accept_large_sparse=True
+            self,
+            X,
+            reset=False,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            accept_large_sparse=True,
         )
         alpha, beta = self.dual_coef_[0], self.intercept_[0]
         if self.kernel == "precomputed":
@@ -333,18 +346,18 @@ def _warn(solution: Solution, certificate: Any, tol: float) -> None:
         f"the relative duality gap {certificate.relative_gap:.2g}"
     )
     if solution.status == "max_iter":
-        warnings.warn(f"max_iter ended the fit: {reached}. Raise max_iter.", ConvergenceWarning, stacklevel=3)
+        warnings.warn(f"max_iter ended the fit: {reached}. Raise max_iter.", ConvergenceWarning, stacklevel=4)
     elif solution.status == "precision":
         warnings.warn(
             f"float64 cannot resolve tol on this kernel: {reached}. Scale the columns of X (for example with "
             "StandardScaler) or raise lam.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     if not certificate.convex:
         warnings.warn(
             "the kernel matrix is indefinite: the solution is a stationary point, and its duality gap does not "
             "bound the distance to the best one. Choose a positive semidefinite kernel.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

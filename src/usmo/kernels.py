@@ -61,7 +61,8 @@ def resolve_gamma(gamma: str | float, X: Any, weight: Array | None = None) -> fl
         variance = float(np.mean(share @ X.multiply(X))) - centre**2
     else:
         variance = float(sum(share[part] @ np.mean((X[part] - centre) ** 2, axis=1) for part in _tiles(len(X), d)))
-    return 1.0 / (d * variance) if variance > 0 else 1.0
+    constant = variance <= (8.0 * np.finfo(float).eps * centre) ** 2
+    return 1.0 if constant else 1.0 / (d * variance)
 
 
 class KernelMatrix:
@@ -102,7 +103,8 @@ class KernelMatrix:
         if name == "rbf":
             return np.ones(len(rows))
         if name in ("linear", "poly", "sigmoid"):
-            return self._from_products(self._squared_norms(self._take(rows)), k)
+            with np.errstate(over="ignore"):  # for the caller to judge
+                return self._from_products(self._squared_norms(self._take(rows)), k)
         parts = [rows[i : i + _SMALL_BLOCK] for i in range(0, len(rows), _SMALL_BLOCK)]
         return np.concatenate([np.diagonal(self.block(part, part)) for part in parts])
 

@@ -75,11 +75,11 @@ def certify(problem: PUProblem, kernel: KernelMatrix, solution: Solution) -> Cer
 
 @cache
 def _compile() -> None:
-    """Compile the solver, or load it from Numba's cache, on a problem of a few rows."""
+    """Compile the solver, or load it from Numba's cache, on a problem that needs passes of both kinds."""
     from usmo.solvers import usmo
     from usmo.solvers._jit import announced_compilation
 
-    toy = KernelMatrix(np.arange(6.0)[:, None], Kernel("linear"))
-    problem = PUProblem.from_prior(0.5, 0.1, np.arange(1), np.arange(1, 6))
+    toy = KernelMatrix(np.arange(20.0)[:, None], Kernel("rbf"))
+    problem = PUProblem.from_prior(0.5, 1e-3, np.arange(5), np.arange(5, 20))
     with announced_compilation():
         usmo.solve(problem, toy, starts.uniform(problem))

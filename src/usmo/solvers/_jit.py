@@ -15,11 +15,10 @@ _PATIENCE = 2.0
 
 def compiled(function: Callable[..., Any]) -> Any:
     """``numba.njit`` without the GIL, cached on disk where a cache can be written."""
-    options = {"nogil": True, "error_model": "numpy"}
     try:
-        return njit(cache=True, **options)(function)
+        return njit(nogil=True, error_model="numpy", cache=True)(function)
     except RuntimeError:  # no writable place for a cache
-        return njit(**options)(function)
+        return njit(nogil=True, error_model="numpy")(function)
 
 
 @contextmanager
@@ -28,7 +27,8 @@ def announced_compilation() -> Iterator[None]:
 
     def say() -> None:
         print(
-            "usmo: compiling the solver for this machine; this takes about ten seconds, once.", file=sys.stderr
+            "usmo: compiling the solver for this machine; this takes about ten seconds, once.",
+            file=sys.stderr,
         )
 
     timer = threading.Timer(_PATIENCE, say)

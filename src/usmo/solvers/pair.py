@@ -12,6 +12,7 @@ the slope turns. Case 1 of the printed table must be divided by η like the othe
 from __future__ import annotations
 
 import numpy as np
+
 from usmo.solvers._jit import compiled
 
 SNAP = 2.0**-46
@@ -79,9 +80,7 @@ def snapped(sigma: float, c2: float) -> float:
 
 
 @compiled
-def pair_step(
-    slope: float, eta: float, si: float, sj: float, ci: float, cj: float
-) -> tuple[float, float, float]:
+def pair_step(slope: float, eta: float, si: float, sj: float, ci: float, cj: float) -> tuple[float, float, float]:
     """New σ_i, σ_j after the exact step, snapped, and by how much the objective falls."""
     t, decrease = line_search(slope, eta, si, sj, ci, cj)
     return snapped(si + t, ci), snapped(sj - t, cj), decrease

@@ -97,7 +97,7 @@ def solve(problem: PUProblem, kernel: KernelMatrix, *, max_iter: int = -1) -> So
     interior = problem.repair(np.asarray(found.x)[:n] * scale)
     beta = -float(found.z[0])
     ends = [(interior, beta), _crossover(problem, K, q, interior, beta)]
-    sigma, beta = min(ends, key=lambda end: problem.gap(*end, q - K @ end[0]))
+    sigma, beta = min(ends, key=lambda end: problem.gap(end[0], end[1], q - K @ end[0]))
     G = q - K @ sigma
     status: Status = "max_iter" if str(found.status) == "MaxIterations" else "optimal"
     record = PassRecord(
@@ -109,6 +109,4 @@ def solve(problem: PUProblem, kernel: KernelMatrix, *, max_iter: int = -1) -> So
         kernel_rows=(kernel.entries - first_entry) / n,
         seconds=time.perf_counter() - began,
     )
-    return Solution(
-        sigma, beta, G, int(found.iterations), record.kernel_rows, (record,), status
-    )
+    return Solution(sigma, beta, G, int(found.iterations), record.kernel_rows, (record,), status)

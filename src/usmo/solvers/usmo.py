@@ -22,11 +22,11 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from usmo.solvers._jit import compiled
 
 from usmo.kernels import KernelMatrix
 from usmo.problem import Array, Index, PUProblem
 from usmo.solution import PassRecord, Solution, Status
+from usmo.solvers._jit import compiled
 from usmo.solvers.pair import pair_step, slope_dn, slope_up
 from usmo.solvers.rows import RowCache
 
@@ -123,7 +123,9 @@ def _place(u, sigma, c2, members, position, count):  # type: ignore[no-untyped-d
 
 
 @compiled
-def _whole_pass(first, sigma, G, c2, diag, tau, max_steps, members, position, extremes, buffer, slot, stamp, clock):  # type: ignore[no-untyped-def]
+def _whole_pass(  # type: ignore[no-untyped-def]
+    first, sigma, G, c2, diag, tau, max_steps, members, position, extremes, buffer, slot, stamp, clock
+):
     """Examine the rows from ``first`` on, each against the non-bound rows and the most critical rows so far.
 
     G is kept up to date on all rows. Returns (code, row wanted, row to go on with, steps done, decrease of F).

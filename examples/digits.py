@@ -1,0 +1,111 @@
+"""Find a handwritten digit from a few known examples and many unlabelled images.
+
+The 1,797 images that ship with scikit-learn; 40 images of the digit are known, everything else is unlabelled.
+Prints the estimated prior, the certificate and the quality on the hidden labels, beside an SVM that takes
+"unlabelled" for "negative"; saves a picture.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score
+from sklearn.svm import SVC
+
+from usmo import PUSVC
+from usmo.datasets import make_pu
+
+
+def main(digit: int, known_images: int, save: Path | None) -> None:
+    X, target = load_digits(return_X_y=True)
+    X, truth = X / 16.0, (target == digit).astype(int)
+    known, true_prior = make_pu(truth, n_positives=known_images, random_state=0)
+    hidden = known == 0
+
+    model = PUSVC().fit(X, known)
+    naive = {
+        "SVC, unlabelled = negative": SVC().fit(X, known),
+        "  the same, balanced": SVC(class_weight="balanced").fit(X, known),
+    }
+
+    low, high = model.prior_interval_
+    proof = model.certificate_
+    print(f"Known: {known.sum()} images of a {digit}. Unlabelled: {hidden.sum()} images.\n")
+    print(f"prior        {model.prior_:.3f} estimated, between {low:.3f} and {high:.3f} (true: {true_prior:.3f})")
+    print(
+        f"certificate  the objective is within {100 * proof.relative_gap:.4f} % of the optimum "
+        f"(gap {proof.gap:.1e}, KKT violation {proof.kkt_violation:.1e})"
+    )
+    print(f"work         {model.n_iter_} steps, {model.kernel_rows_:.0f} kernel rows of {hidden.sum()}\n")
+    print(f"On the {hidden.sum()} hidden labels        F1  precision  recall    AUC")
+    scores = {"usmo.PUSVC": model} | naive
+    for name, estimator in scores.items():
+        f, y = estimator.decision_function(X[hidden]), truth[hidden]
+        said = f > 0
+        print(
+            f"{name:28s}  {f1_score(y, said):.3f}      {precision_score(y, said, zero_division=0):.3f}   "
+            f"{recall_score(y, said):.3f}  {roc_auc_score(y, f):.3f}"
+        )
+    if save is not None:
+        draw(model, X, truth, known, digit, save)
+        print(f"\npicture saved to {save}")
+
+
+def draw(model: PUSVC, X: np.ndarray, truth: np.ndarray, known: np.ndarray, digit: int, path: Path) -> None:
+    """Scores of the unlabelled images by hidden class, and the images ranked highest and nearest to zero."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    f, hidden = model.decision_function(X), known == 0
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", width_ratios=[1.35, 1])
+    bins = np.linspace(f.min(), f.max(), 50)
+    for kind, name, colour in (
+        (0, "unlabelled, other digits", "#9fb0c0"),
+        (1, f"unlabelled, truly a {digit}", "#d1495b"),
+    ):
+        left.hist(f[hidden & (truth == kind)], bins=bins, label=name, color=colour, alpha=0.85)
+    left.axvline(0.0, color="black", linewidth=1, label="decision threshold")
+    ticks = f[~hidden]
+    left.plot(
+        ticks,
+        np.full(len(ticks), -4.0),
+        "|",
+        color="#00798c",
+        markersize=8,
+        label=f"known images of a {digit}",
+    )
+    left.set(xlabel="decision function f(x)", ylabel="images", title="Scores of the unlabelled images")
+    left.legend(frameon=False, fontsize=9)
+    left.spines[["top", "right"]].set_visible(False)
+
+    unlabelled = np.flatnonzero(hidden)
+    ranked = unlabelled[np.argsort(-f[unlabelled])]
+    doubtful = unlabelled[np.argsort(np.abs(f[unlabelled]))]
+    rows = [ranked[:8], ranked[8:16], ranked[16:24], doubtful[:8], doubtful[8:16], doubtful[16:24]]
+    tile = np.ones((len(rows) * 9 + 4, 8 * 9 + 1))
+    for r, images in enumerate(rows):
+        top = r * 9 + 1 + 3 * (r >= 3)
+        for c, image in enumerate(images):
+            tile[top : top + 8, c * 9 + 1 : c * 9 + 9] = 1.0 - X[image].reshape(8, 8)
+    right.imshow(tile, cmap="gray")
+    right.set_yticks([13, 43], ["highest f", "f nearest 0"], rotation=90, va="center")
+    right.set_xticks([])
+    right.spines[:].set_visible(False)
+    right.tick_params(length=0)
+    right.set_title("Surest positives, and the doubtful")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--digit", type=int, default=3, choices=range(10))
+    parser.add_argument("--known", type=int, default=40, help="images of the digit whose label is known")
+    parser.add_argument("--save", type=Path, default=None, help="where to save the picture")
+    arguments = parser.parse_args()
+    main(arguments.digit, arguments.known, arguments.save)

@@ -1,0 +1,70 @@
+"""Benchmark tables, and hiding labels to turn a labelled table into a PU one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+SMALL = (
+    "australian", "clean1", "diabetes", "heart", "heart-statlog", "house", "house-votes", "ionosphere",
+    "isolet", "krvskp", "liverDisorders", "spectf",
+)  # fmt: skip
+"""The twelve small tables of the paper's evaluation."""
+
+
+def load(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """X and y (1 positive, 0 negative) of one of the small tables, from the folder named by ``USMO_DATA``."""
+    if name not in SMALL:
+        raise ValueError(f"name must be one of {', '.join(SMALL)}; got {name!r}")
+    folder = os.environ.get("USMO_DATA", "")
+    path = Path(folder) / f"{name}.npz"
+    if not folder or not path.is_file():
+        where = f"{path} does not exist" if folder else "USMO_DATA is not set"
+        raise FileNotFoundError(f"{where}: set USMO_DATA to the folder that holds {name}.npz")
+    with np.load(path, allow_pickle=False) as stored:
+        return stored["X"].astype(np.float64), stored["y"].astype(np.int64)
+
+
+def make_pu(
+    y: Any,
+    *,
+    n_positives: int | None = None,
+    fraction: float | None = None,
+    scenario: Literal["case-control", "censored"] = "case-control",
+    random_state: Any = None,
+) -> tuple[np.ndarray, float]:
+    """Hide labels: keep ``n_positives`` or a ``fraction`` of the positives as known, call the rest unlabelled.
+
+    Parameters
+    ----------
+    y : array
+        True classes; the greater of its two values is positive.
+    n_positives, fraction : int or float
+        How many positives stay known; exactly one of the two is given.
+    scenario : {"case-control", "censored"}
+        What the prior returned refers to: the unlabelled rows, or all rows.
+
+    Returns
+    -------
+    known : ndarray of int
+        1 where the row is a labelled positive, 0 where it is unlabelled.
+    prior : float
+        The true share of positives for the scenario.
+    """
+    if (n_positives is None) == (fraction is None):
+        raise ValueError(f"give either n_positives or fraction, got {n_positives} and {fraction}")
+    classes, code = np.unique(np.asarray(y), return_inverse=True)
+    if len(classes) != 2:
+        raise ValueError(f"y must hold two values, got {len(classes)}")
+    positives = np.flatnonzero(code == 1)
+    count = round(fraction * len(positives)) if fraction is not None else int(n_positives or 0)
+    if not 1 <= count <= len(positives):
+        raise ValueError(f"between 1 and {len(positives)} positives can stay known, got {count}")
+    known = np.zeros(len(code), dtype=np.int64)
+    known[check_random_state(random_state).permutation(positives)[:count]] = 1
+    sample = code if scenario == "censored" else code[known == 0]
+    return known, float(np.mean(sample == 1))

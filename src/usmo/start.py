@@ -89,12 +89,16 @@ def group_sizes(n: int, prior: float) -> tuple[list[int], float, float] | None:
         (margin, 0.5 - margin),
         (0.5 + margin, 1.0 - margin),
     ]
-    room = {"type": "ineq", "fun": lambda x: 1.0 - 1.0 / n - x[0] - x[1] - x[2]}
-    first = np.array([max(a_low, 1.0 - 3.0 * few), 1.0 / n, 1.0 / n, 0.25, 0.75])
+    low, high = np.array(bounds).T
+    room = {
+        "type": "ineq",
+        "fun": lambda x: 1.0 - 1.0 / n - x[0] - x[1] - x[2],
+        "jac": lambda x: np.array([-1.0, -1.0, -1.0, 0.0, 0.0]),
+    }
+    first = np.clip([1.0 - 3.0 * few, 1.0 / n, 1.0 / n, 0.25, 0.75], low, high)
     found = minimize(
         lambda x: residual(x) ** 2, first, jac=gradient, bounds=bounds, constraints=[room], method="SLSQP"
     )
-    low, high = np.array(bounds).T
     a, b, c, s2, s4 = np.clip(found.x if np.isfinite(found.x).all() else first, low, high)
     n2, n4 = max(1, round(b * n)), max(1, round(c * n))
     n5 = min(max(1, round(prior * a * n)), n - n2 - n4 - 2)

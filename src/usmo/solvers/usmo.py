@@ -29,11 +29,7 @@ from usmo.solution import PassRecord, Solution, Status
 from usmo.solvers._jit import compiled
 from usmo.solvers.pair import pair_step, slope_dn, slope_up
 from usmo.solvers.rows import RowCache
-
-_DONE, _NEED_ROW, _PAUSED, _STALLED = 0, 1, 2, 3
-
-_WORK_PER_CALL = 20_000_000
-"""Row entries touched before a compiled loop returns so that Ctrl-C is seen: some 20 ms."""
+from usmo.solvers.smo import DONE, NEED_ROW, PAUSED, STALLED, WORK_PER_CALL, critical, steps_on_set
 
 _NONBOUND_SHARE = 0.25
 """Non-bound passes go to this share of τ: they are cheap, and the gap at the end is a quarter (4e-6 against
@@ -41,70 +37,6 @@ _NONBOUND_SHARE = 0.25
 
 _ROUNDING = 32.0 * np.finfo(float).eps
 """τ is never taken below this share of the terms that cancel in G."""
-
-
-@compiled
-def _critical(members, count, sigma, G, c2):  # type: ignore[no-untyped-def]
-    """The most critical rows: smallest slope up, largest slope down."""
-    best_up, best_dn, i, j = np.inf, -np.inf, -1, -1
-    for k in range(count):
-        u = members[k]
-        up = slope_up(sigma[u], c2[u], G[u])
-        dn = slope_dn(sigma[u], c2[u], G[u])
-        if up < best_up:
-            best_up, i = up, u
-        if dn > best_dn:
-            best_dn, j = dn, u
-    return i, best_up, j, best_dn
-
-
-@compiled
-def _nonbound_pass(sigma, G, c2, diag, tau, max_steps, buffer, slot, column, stamp, clock):  # type: ignore[no-untyped-def]
-    """Steps on the rows given until they are τ-optimal among themselves.
-
-    Returns (code, row wanted, steps done, decrease of F).
-    """
-    m = len(sigma)
-    steps, work, decrease = 0, 0, 0.0
-    everyone = np.arange(m)
-    while True:
-        # 1) the row to raise is the most critical one
-        i, up, j_top, dn_top = _critical(everyone, m, sigma, G, c2)
-        if dn_top - up <= tau:
-            return _DONE, -1, steps, decrease
-        if steps >= max_steps or work > _WORK_PER_CALL:
-            return _PAUSED, -1, steps, decrease
-        if slot[i] < 0:
-            return _NEED_ROW, i, steps, decrease
-        row_i = buffer[slot[i]]
-        clock[0] += 1
-        stamp[slot[i]] = clock[0]
-        # 2) the row to lower is the violating one with the largest gain, bounds aside
-        j, best = j_top, -1.0
-        for u in range(m):
-            gain = slope_dn(sigma[u], c2[u], G[u]) - up
-            if gain > 0.0 and u != i:
-                eta = max(diag[i] + diag[u] - 2.0 * row_i[column[u]], 1e-12 * (diag[i] + diag[u]))
-                if gain * gain > best * eta:
-                    best, j = gain * gain / eta, u
-        if slot[j] < 0:
-            return _NEED_ROW, j, steps, decrease
-        row_j = buffer[slot[j]]
-        clock[0] += 1
-        stamp[slot[j]] = clock[0]
-        # 3) the analytic step, 4) the function cache
-        slope = up - slope_dn(sigma[j], c2[j], G[j])
-        eta = diag[i] + diag[j] - 2.0 * row_i[column[j]]
-        si, sj, gained = pair_step(slope, eta, sigma[i], sigma[j], c2[i], c2[j])
-        di, dj = si - sigma[i], sj - sigma[j]
-        if di == 0.0 and dj == 0.0:
-            return _STALLED, -1, steps, decrease
-        sigma[i], sigma[j] = si, sj
-        for u in range(m):
-            G[u] -= di * row_i[column[u]] + dj * row_j[column[u]]
-        decrease += gained
-        steps += 1
-        work += 4 * m
 
 
 @compiled
@@ -147,24 +79,24 @@ def _whole_pass(  # type: ignore[no-untyped-def]
                 if e >= 0:
                     candidates[size] = e
                     size += 1
-            i, up, j, dn = _critical(candidates, size, sigma, G, c2)
+            i, up, j, dn = critical(candidates, size, sigma, G, c2)
             work += size
             fresh = True
-        if work > _WORK_PER_CALL:
-            return _PAUSED, -1, u, steps, decrease
+        if work > WORK_PER_CALL:
+            return PAUSED, -1, u, steps, decrease
         up_u, dn_u = slope_up(sigma[u], c2[u], G[u]), slope_dn(sigma[u], c2[u], G[u])
         gain_raise, gain_lower = dn - up_u, dn_u - up
         work += 4
         if max(gain_raise, gain_lower) > tau:
             if steps >= max_steps:
-                return _PAUSED, -1, u, steps, decrease
+                return PAUSED, -1, u, steps, decrease
             a, b = (u, j) if gain_raise >= gain_lower else (i, u)
             if slot[a] < 0:
-                return _NEED_ROW, a, u, steps, decrease
+                return NEED_ROW, a, u, steps, decrease
             clock[0] += 1
             stamp[slot[a]] = clock[0]
             if slot[b] < 0:
-                return _NEED_ROW, b, u, steps, decrease
+                return NEED_ROW, b, u, steps, decrease
             clock[0] += 1
             stamp[slot[b]] = clock[0]
             row_a, row_b = buffer[slot[a]], buffer[slot[b]]
@@ -192,7 +124,7 @@ def _whole_pass(  # type: ignore[no-untyped-def]
         else:
             extremes[2] = u
         u += 1
-    return _DONE, -1, n, steps, decrease
+    return DONE, -1, n, steps, decrease
 
 
 class _Run:
@@ -255,9 +187,9 @@ class _Run:
                 members, position, extremes, cache.buffer, cache.slot, cache.stamp, cache.clock,
             )  # fmt: skip
             self._account(steps, decrease)
-            if code == _NEED_ROW:
+            if code == NEED_ROW:
                 cache.fetch(wanted)
-            elif code == _DONE or self.steps_left == 0:
+            elif code == DONE or self.steps_left == 0:
                 return self.steps - before
 
     def nonbound_pass(self) -> None:
@@ -275,15 +207,15 @@ class _Run:
             members = column = np.arange(len(inside))
         slot = cache.slot[members]
         while True:
-            code, wanted, steps, decrease = _nonbound_pass(
+            code, wanted, steps, decrease = steps_on_set(
                 sigma, G, c2, diag, tau, self.steps_left,
                 cache.buffer, slot, column, cache.stamp, cache.clock,
             )  # fmt: skip
             self._account(steps, decrease)
-            if code == _NEED_ROW:
+            if code == NEED_ROW:
                 cache.fetch(int(members[wanted]))
                 slot = cache.slot[members]
-            elif code in (_DONE, _STALLED) or self.steps_left == 0:
+            elif code in (DONE, STALLED) or self.steps_left == 0:
                 break
         self._move(inside, sigma)
         self.G[inside] = G

@@ -56,6 +56,12 @@ def optimum(problem, matrix):
     return dual(problem, matrix, qp.solve(problem, matrix).sigma)
 
 
+def shortfall(problem, matrix, sigma):
+    """Relative excess of F over the QP library's."""
+    best = optimum(problem, matrix)
+    return (dual(problem, matrix, sigma) - best) / abs(best)
+
+
 def fresh_G(problem, matrix, sigma):
     K = matrix.block(problem.unlabelled, problem.unlabelled)
     return linear_term(problem, matrix) - K @ sigma

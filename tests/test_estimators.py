@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import roc_auc_score
 
 from tests.oracles import random_table, rbf
-from usmo import PUSVC
+from usmo import PUSVC, training
 from usmo.kernels import KernelMatrix
 
 
@@ -51,11 +51,14 @@ def test_certificate_follows_from_the_model_alone(table):
 
 
 @pytest.mark.parametrize("scenario", ["case-control", "censored"])
-def test_usmo_and_qp_agree(table, scenario):
+def test_all_solvers_agree(table, scenario):
     X, y = table
-    one, two = (PUSVC(0.4, scenario=scenario, solver=s, tol=1e-7).fit(X, y) for s in ("usmo", "qp"))
-    np.testing.assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-5)
-    assert one.certificate_.primal == pytest.approx(two.certificate_.primal, rel=1e-8)
+    judge, *others = (
+        PUSVC(0.4, scenario=scenario, solver=s, tol=1e-7).fit(X, y) for s in ("qp", "usmo", "blocks")
+    )
+    for other in others:
+        np.testing.assert_allclose(other.decision_function(X), judge.decision_function(X), atol=1e-5)
+        assert other.certificate_.primal == pytest.approx(judge.certificate_.primal, rel=1e-8)
 
 
 def test_censored_is_the_problem_with_the_positives_among_the_unlabelled(table):
@@ -172,16 +175,25 @@ def test_warm_start_from_the_optimum_takes_no_steps(table):
     assert model.certificate_.relative_gap < 1e-3
 
 
-def test_max_iter_warns_with_the_gap_reached(table):
+@pytest.mark.parametrize(("solver", "steps"), [("usmo", 5), ("blocks", 1), ("qp", 2)])
+def test_max_iter_warns_with_the_gap_reached(table, solver, steps):
     X, y = table
     with pytest.warns(
         ConvergenceWarning, match=r"max_iter ended the fit: .*relative duality gap \d.*Raise max_iter"
     ):
-        model = PUSVC(0.4, max_iter=5).fit(X, y)
-    assert model.n_iter_ == 5
-    assert model.certificate_.relative_gap > 1e-3
-    with pytest.warns(ConvergenceWarning, match="max_iter ended the fit"):
-        PUSVC(0.4, solver="qp", max_iter=2).fit(X, y)
+        model = PUSVC(0.4, lam=1e-4, max_iter=steps, solver=solver, tol=1e-8).fit(X, y)
+    assert model.n_iter_ == steps
+    assert model.certificate_.kkt_violation > 1e-8
+    assert model.certificate_.equality_residual <= 1e-12
+
+
+@pytest.mark.parametrize("solver", ["usmo", "blocks"])
+def test_max_time_keeps_the_best_so_far_with_its_certificate(table, solver):
+    X, y = table
+    with pytest.warns(ConvergenceWarning, match="max_time ended the fit: .*Raise max_time"):
+        model = PUSVC(0.4, max_time=1e-9, solver=solver).fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert model.certificate_.gap > 0
 
 
 def test_pickled_model_predicts_the_same(table):
@@ -308,7 +320,7 @@ def test_interrupted_fit_keeps_the_earlier_model_or_none(table, error):
             raise error("stop")
         return rbf(A, B, 0.3)
 
-    stop_after = 20
+    stop_after = 5
     model = PUSVC(0.4, kernel=kernel)
     with pytest.raises(error):
         model.fit(X, y)
@@ -316,7 +328,7 @@ def test_interrupted_fit_keeps_the_earlier_model_or_none(table, error):
         model.predict(X)
     stop_after = 10**9
     before = model.fit(X, y).decision_function(X)
-    stop_after = len(calls) + 20
+    stop_after = len(calls) + 5
     with pytest.raises(error):
         model.fit(np.hstack([X, X]), y)
     stop_after = 10**9
@@ -324,7 +336,8 @@ def test_interrupted_fit_keeps_the_earlier_model_or_none(table, error):
     np.testing.assert_array_equal(model.decision_function(X), before)
 
 
-def test_ctrl_c_stops_compiled_loops():
+@pytest.mark.parametrize("solver", ["usmo", "blocks"])
+def test_ctrl_c_stops_compiled_loops(solver):
     """SIGINT during a fit that would take minutes ends it by KeyboardInterrupt."""
     script = textwrap.dedent("""
         import sys, numpy as np
@@ -334,14 +347,17 @@ def test_ctrl_c_stops_compiled_loops():
         y = (np.arange(1500) < 50).astype(int)
         PUSVC(0.4, kernel="linear").fit(X, y)  # compiled from here on
         print("ready", flush=True)
-        model = PUSVC(0.4, kernel="linear", lam=1e-8, tol=1e-12, verbose=1)
+        model = PUSVC(0.4, kernel="linear", lam=1e-8, tol=1e-12, verbose=1, solver="SOLVER")
         try:
             model.fit(X, y)
         except KeyboardInterrupt:
             print("interrupted", hasattr(model, "dual_coef_"))
     """)
     process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", script.replace("SOLVER", solver)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout.readline() == "ready\n"
     process.stderr.readline()
@@ -366,11 +382,14 @@ DEGENERATE = {
 @pytest.mark.parametrize("case", list(DEGENERATE))
 def test_degenerate_tables_are_solved_and_certified(case, prior, kernel):
     X, y = DEGENERATE[case]
-    one, two = (PUSVC(prior, kernel=kernel, solver=solver, tol=1e-6).fit(X, y) for solver in ("usmo", "qp"))
-    assert np.isfinite(one.decision_function(X)).all()
-    assert one.certificate_.kkt_violation <= 1e-6 + 1e-9
-    assert one.certificate_.primal == pytest.approx(two.certificate_.primal, rel=1e-5, abs=1e-3)
-    assert one.certificate_.equality_residual <= 1e-12
+    models = [
+        PUSVC(prior, kernel=kernel, solver=solver, tol=1e-6).fit(X, y) for solver in ("qp", "usmo", "blocks")
+    ]
+    for model in models[1:]:
+        assert np.isfinite(model.decision_function(X)).all()
+        assert model.certificate_.kkt_violation <= 1e-6 + 1e-9
+        assert model.certificate_.primal == pytest.approx(models[0].certificate_.primal, rel=1e-5, abs=1e-3)
+        assert model.certificate_.equality_residual <= 1e-12
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
@@ -414,10 +433,11 @@ def test_linear_kernel_on_huge_columns_is_solved_or_warns_and_its_certificate_do
     assert abs(proof.gap - gap) <= rounding
 
 
-def test_indefinite_kernel_warns_and_ends_at_a_stationary_point(table):
+@pytest.mark.parametrize("solver", ["usmo", "blocks"])
+def test_indefinite_kernel_warns_and_ends_at_a_stationary_point(table, solver):
     X, y = table
     with pytest.warns(UserWarning, match="kernel matrix is indefinite"):
-        model = PUSVC(0.4, kernel="sigmoid", gamma=2.0, coef0=-1.0).fit(X, y)
+        model = PUSVC(0.4, kernel="sigmoid", gamma=2.0, coef0=-1.0, solver=solver).fit(X, y)
     assert np.isfinite(model.decision_function(X)).all()
     assert not model.certificate_.convex
     assert model.certificate_.kkt_violation <= 1e-3 + 1e-9
@@ -436,8 +456,10 @@ def test_certificate_is_computed_apart_from_the_solver(table, monkeypatch):
         found = honest(*args, **{**options, "tol": 0.5})
         return replace(found, G=0.0 * found.G + 1e9, status="optimal")
 
+    training._compile()
     monkeypatch.setattr(usmo, "solve", lying)
-    model = PUSVC(0.4, tol=1e-6).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="cannot resolve tol"):
+        model = PUSVC(0.4, solver="usmo", tol=1e-6).fit(X, y)
     matrix = KernelMatrix(X, model._kernel)
     used = np.arange(len(X))
     alpha = np.zeros(len(X))

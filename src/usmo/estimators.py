@@ -63,16 +63,20 @@ class PUSVC(ClassifierMixin, BaseEstimator):
     scenario : {"case-control", "censored"}, default="case-control"
         "case-control": positives and unlabelled rows were drawn separately. "censored": one sample was drawn
         and some of its positives were labelled, so that all rows together are the unlabelled sample.
-    solver : {"auto", "usmo", "qp"}, default="auto"
-        "usmo": the paper's algorithm, memory linear in the number of rows. "qp": the dense quadratic program
-        by an interior point library, for some thousand rows (extra ``usmo[qp]``). "auto" is "usmo".
+    solver : {"auto", "blocks", "usmo", "qp"}, default="auto"
+        "blocks": blocks of kernel rows by matrix products. "usmo": the paper's algorithm. "qp": the dense
+        quadratic program by an interior point library, for some thousand rows (extra ``usmo[qp]``). All three
+        reach the same optimum; "auto" is "blocks".
     tol : float, default=1e-3
         Largest violation of the optimality conditions, in units of the decision function (τ in the paper).
         "qp" ignores it and goes as far as float64 carries.
     max_iter : int, default=-1
-        Limit on two-row steps ("usmo") or interior point iterations ("qp"); -1 for none.
-    cache_size : float, default=200
-        Megabytes for kernel rows ("usmo").
+        Limit on rounds ("blocks"), two-row steps ("usmo") or interior point iterations ("qp"); -1 for none.
+    max_time : float, default=None
+        Limit on the seconds spent in "blocks" or "usmo". The best solution so far is kept, with its certificate.
+    cache_size : float or "auto", default="auto"
+        Megabytes for kernel rows. "auto" is a quarter of the free memory but at most 1,000 for "blocks", and
+        200 for "usmo".
     warm_start : bool, default=False
         Start from the previous solution if the new table has as many rows.
     random_state : int, RandomState instance or None, default=None
@@ -101,7 +105,7 @@ class PUSVC(ClassifierMixin, BaseEstimator):
     certificate_ : Certificate
         ``primal``, ``dual``, ``gap``, ``relative_gap``, ``kkt_violation``, ``equality_residual``, ``convex``.
     n_iter_ : int
-        Steps taken.
+        Rounds ("blocks"), two-row steps ("usmo") or iterations ("qp").
     kernel_rows_ : float
         Rows of the n × n kernel matrix of the unlabelled rows computed by the solver. The certificate
         computes the support's rows once more.
@@ -138,10 +142,11 @@ class PUSVC(ClassifierMixin, BaseEstimator):
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "scenario": [StrOptions({"case-control", "censored"})],
-        "solver": [StrOptions({"auto", "usmo", "qp"})],
+        "solver": [StrOptions({"auto", "blocks", "usmo", "qp"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1})],
-        "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "max_time": [Interval(Real, 0, None, closed="neither"), None],
+        "cache_size": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -160,7 +165,8 @@ class PUSVC(ClassifierMixin, BaseEstimator):
         solver: str = "auto",
         tol: float = 1e-3,
         max_iter: int = -1,
-        cache_size: float = 200,
+        max_time: float | None = None,
+        cache_size: float | str = "auto",
         warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,
@@ -175,6 +181,7 @@ class PUSVC(ClassifierMixin, BaseEstimator):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.max_time = max_time
         self.cache_size = cache_size
         self.warm_start = warm_start
         self.random_state = random_state
@@ -234,7 +241,8 @@ class PUSVC(ClassifierMixin, BaseEstimator):
             start=self._warm_start(problem, sample.X.shape[0]),
             tol=self.tol,
             max_iter=self.max_iter,
-            cache_size=self.cache_size,
+            max_time=self.max_time,
+            cache_size=None if self.cache_size == "auto" else float(self.cache_size),
             progress=_print_pass if self.verbose else None,
         )
         _warn(solution, certificate, self.tol)
@@ -332,7 +340,7 @@ class PUSVC(ClassifierMixin, BaseEstimator):
         return starts.previous(problem, self._share[problem.unlabelled])
 
 
-def _print_pass(record: PassRecord) -> None:
+def _print_pass(record: PassRecord, sigma: Array) -> None:
     print(
         f"usmo: {record.kind:9s} steps {record.steps:>9d}  violation {record.violation:9.2e}  "
         f"non-bound {record.nonbound:>6d}  kernel rows {record.kernel_rows:9.0f}  {record.seconds:7.1f} s",
@@ -345,8 +353,11 @@ def _warn(solution: Solution, certificate: Any, tol: float) -> None:
         f"the KKT violation is {certificate.kkt_violation:.2g} (tol={tol:g}), "
         f"the relative duality gap {certificate.relative_gap:.2g}"
     )
-    if solution.status == "max_iter":
-        warnings.warn(f"max_iter ended the fit: {reached}. Raise max_iter.", ConvergenceWarning, stacklevel=4)
+    if solution.status in ("max_iter", "max_time"):
+        limit = solution.status
+        warnings.warn(f"{limit} ended the fit: {reached}. Raise {limit}.", ConvergenceWarning, stacklevel=4)
+    elif solution.status == "stopped":
+        warnings.warn(f"a callback ended the fit: {reached}.", ConvergenceWarning, stacklevel=4)
     elif solution.status == "precision":
         warnings.warn(
             f"float64 cannot resolve tol on this kernel: {reached}. Scale the columns of X (for example with "

@@ -25,6 +25,12 @@ TILE_BYTES = 32 * 2**20
 _CENTRE_ABOVE = 4096.0
 """γ·max‖x‖² above which the expansion ‖x‖² + ‖y‖² - 2x·y loses more than 12 bits and rows are centred first."""
 
+_FUSED_FROM = 2**16
+"""Entries of an rbf block from which the compiled tiles are used; below, loading them costs more than it saves."""
+
+_DENSE_COPY = 2**26
+"""Entries up to which a sparse table is copied dense for the block solver: dense products are then faster."""
+
 _SIDE = math.isqrt(TILE_BYTES // 8)
 _SMALL_BLOCK = 32
 
@@ -68,20 +74,21 @@ def resolve_gamma(gamma: str | float, X: Any, weight: Array | None = None) -> fl
 class KernelMatrix:
     """The kernel matrix of the rows of ``X``, never held whole.
 
-    ``entries`` counts the kernel values computed so far. Rows are float64 inside every product whatever the
-    type of ``X`` is; only the tile at work is converted.
+    ``entries`` counts the kernel values computed so far. Products are made in ``dtype``, float64 unless said
+    otherwise, whatever the type of ``X`` is; only the tile at work is converted.
     """
 
-    def __init__(self, X: Any, kernel: Kernel) -> None:
+    def __init__(self, X: Any, kernel: Kernel, dtype: Any = np.float64) -> None:
         self.kernel = kernel
         self.X = X
+        self.dtype = np.dtype(dtype)
         self.entries = 0
         self._shift: Array | None = None
         self._norms: Array = np.empty(0)
         if kernel.name == "rbf":
-            self._norms = self._squared_norms(X)
+            self._norms = self._squared_norms(X).astype(self.dtype)
             wide = self._norms.size and kernel.gamma * self._norms.max() > _CENTRE_ABOVE
-            if wide and not sparse.issparse(X):
+            if wide and self.dtype == np.float64 and not sparse.issparse(X):
                 self._shift = X.mean(axis=0, dtype=np.float64)
                 self.X = np.asarray(X, dtype=np.float64) - self._shift
                 self._norms = self._squared_norms(self.X)
@@ -93,9 +100,20 @@ class KernelMatrix:
         """K[rows, cols]."""
         if self.kernel.name == "precomputed":
             part = self.X[rows][:, cols]
-            return self._counted(part.toarray() if sparse.issparse(part) else np.array(part, dtype=np.float64))
+            return self._counted(part.toarray() if sparse.issparse(part) else np.array(part, dtype=self.dtype))
         norms = (self._norms[rows], self._norms[cols]) if self.kernel.name == "rbf" else None
         return self._counted(self._evaluate(self._take(rows), self._take(cols), norms))
+
+    def restrict(self, rows: Index, dtype: Any) -> KernelMatrix:
+        """The kernel matrix of these rows alone, the rows held contiguously in the float type given."""
+        X = self.X[rows]
+        if self.kernel.name == "precomputed":
+            X = X[:, rows]
+        elif self.kernel.name == "rbf" and not sparse.issparse(X):
+            X = X - X.mean(axis=0, dtype=np.float64)  # distances stay, and cancel less
+        elif sparse.issparse(X) and self.kernel.name != "linear" and X.shape[0] * X.shape[1] <= _DENSE_COPY:
+            X = X.toarray()
+        return KernelMatrix(X.astype(dtype, copy=False), self.kernel, dtype)
 
     def diag(self, rows: Index) -> Array:
         """k(x, x) for the given rows."""
@@ -116,7 +134,7 @@ class KernelMatrix:
         """
         if 2 * len(cols) < len(self):
             return self.block(which, cols)
-        out = np.empty((len(which), len(self)))
+        out = np.empty((len(which), len(self)), dtype=self.dtype)
         for part in _tiles(len(self), max(self.X.shape[1], len(which))):
             out[:, part] = self.block(which, part)
         return out[:, cols]
@@ -141,6 +159,13 @@ class KernelMatrix:
                 out[left] += self._evaluate(A, self._take(right), norms) @ v[right]
         return out
 
+    def spread(self, rows: Index) -> float:
+        """γ·max‖x - centre‖² over dense rows (γ·max‖x‖² over sparse ones), a bound on the exponents of rbf."""
+        X = self.X[rows]
+        if not sparse.issparse(X):
+            X = X - X.mean(axis=0, dtype=np.float64)
+        return self.kernel.gamma * float(self._squared_norms(X).max())
+
     def looks_psd(self, rows: Index, random_state: int = 0) -> bool:
         """False if a sample of at most 200 rows has a clearly negative eigenvalue."""
         if self.kernel.surely_psd:
@@ -157,9 +182,8 @@ class KernelMatrix:
     def _take(self, rows: Rows) -> Any:
         return self._convert(self.X[rows])
 
-    @staticmethod
-    def _convert(A: Any) -> Any:
-        return A.astype(np.float64, copy=False)
+    def _convert(self, A: Any) -> Any:
+        return A.astype(self.dtype, copy=False)
 
     @staticmethod
     def _squared_norms(A: Any) -> Array:
@@ -177,6 +201,10 @@ class KernelMatrix:
                     f"got shape {block.shape}" + ("" if np.isfinite(block).all() else " with non-finite values")
                 )
             return block
+        if norms is not None and not sparse.issparse(A) and A.shape[0] * B.shape[0] >= _FUSED_FROM:
+            from usmo.tiles import rbf_block
+
+            return rbf_block(A, B, *norms, k.gamma)
         product = A @ B.T
         dots: Array = product.toarray() if sparse.issparse(product) else product
         if norms is not None:

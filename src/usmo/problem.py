@@ -125,6 +125,10 @@ class PUProblem:
         up, dn = self.slopes(sigma, G)
         return max(0.0, float(dn.max() - up.min()))
 
+    def resolution(self, q: Array, G: Array) -> float:
+        """The smallest violation that float64 can tell from zero: rounding of the terms that cancel in G."""
+        return 32.0 * float(np.finfo(float).eps) * float(np.abs(q).max() + np.abs(q - G).max())
+
     def nonbound(self, sigma: Array) -> NDArray[np.bool_]:
         """Rows with 0 < σ < h or h < σ < c2, where f must be -1 or 1."""
         return (sigma > 0.0) & (sigma < self.c2) & (sigma != 0.5 * self.c2)

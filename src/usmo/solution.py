@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from usmo.problem import Array
 
-Status = Literal["optimal", "max_iter", "precision"]
+Status = Literal["optimal", "max_iter", "max_time", "stopped", "precision"]
 
 
 class PassRecord(NamedTuple):
@@ -28,7 +28,8 @@ class Solution:
 
     ``G`` is q - Kσ, the decision function on U without β. ``kernel_rows`` counts kernel values computed by
     the solver in rows of n. ``status`` is "optimal" when the KKT violation is at most the tolerance,
-    "max_iter" when the step limit ended the fit, and "precision" when float64 cannot resolve the tolerance.
+    "max_iter", "max_time" or "stopped" when a limit or a callback ended the fit, and "precision" when the float
+    type of the kernel rows cannot resolve the tolerance.
     """
 
     sigma: Array

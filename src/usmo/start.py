@@ -3,6 +3,7 @@
 ``paper``    one-class SVM on P ranks U; five groups along the ranking with σ = 0, s2·c2, h, s4·c2, c2, their
              sizes from the small optimisation of equation (initial); then made exactly feasible
 ``uniform``  σ = π·c2 everywhere
+``from_scores``  thresholds at ±1 of decision values from elsewhere
 ``previous`` another problem's σ moved into this problem's box
 """
 
@@ -44,6 +45,20 @@ def paper(problem: PUProblem, kernel: KernelMatrix) -> Array:
         counts, s2, s4 = groups
         share[order] = np.repeat([0.0, s2, 0.5, s4, 1.0], counts)
     return problem.repair(share * problem.c2, order)
+
+
+def from_scores(problem: PUProblem, f: Array) -> Array:
+    """σ from decision values known up to a constant: 0, h or c2 by thresholds at -1 and 1.
+
+    The constant is the one for which Σσ is right; what the last step leaves over goes to the row at it.
+    """
+    h = 0.5 * problem.c2
+    shift = np.concatenate([-1.0 - f, 1.0 - f])
+    order = np.argsort(shift, kind="stable")
+    reached = np.cumsum(np.concatenate([h, h])[order])
+    b = shift[order[min(int(np.searchsorted(reached, problem.total)), len(shift) - 1)]]
+    sigma = h * ((f + b > -1.0).astype(float) + (f + b > 1.0))
+    return problem.repair(sigma, np.argsort(f, kind="stable"))
 
 
 def one_class_scores(problem: PUProblem, kernel: KernelMatrix) -> Array:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from usmo.solvers._jit import compiled
+from usmo._jit import compiled
 
 SNAP = 2.0**-46
 """Share of c2 within which a value counts as 0, h or c2: some tens of units in the last place."""

@@ -1,41 +1,68 @@
 """A cache of kernel rows with a byte budget, least recently used row out first.
 
-The compiled loops read rows straight from ``buffer[slot[member]]``; when a row they need is missing they
-return and the Python side calls ``fetch``. So any kernel, callable ones too, serves the same compiled code.
+The compiled loops read rows straight from ``buffer[slot[member]]``; a negative slot means that the row is not
+there and ``fetch`` must be called. So any kernel, callable ones too, serves the same compiled code.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from usmo.kernels import KernelMatrix
 from usmo.problem import Index
 
 
 class RowCache:
-    """Rows K[members[i], columns], at most ``budget`` bytes of them (but never fewer than four)."""
+    """Rows of a kernel matrix, at most ``budget`` bytes of them (but never fewer than ``least``).
 
-    def __init__(self, kernel: KernelMatrix, members: Index, columns: Index, budget: float) -> None:
-        self.kernel, self.members, self.columns = kernel, members, columns
-        slots = int(min(len(members), max(4, budget // (8 * max(1, len(columns))))))
+    ``compute`` gives the rows of the members asked for, each of ``width`` values.
+    """
+
+    def __init__(
+        self,
+        compute: Callable[[Index], Any],
+        members: int,
+        width: int,
+        budget: float,
+        *,
+        least: int = 4,
+        dtype: Any = np.float64,
+    ) -> None:
+        self.compute = compute
+        size = np.dtype(dtype).itemsize * max(1, width)
+        slots = int(min(members, max(least, budget // size)))
         # Pages of an empty array take memory only once they are written.
-        self.buffer = np.empty((slots, len(columns)))
-        self.slot = np.full(len(members), -1, dtype=np.int64)
+        self.buffer = np.empty((slots, width), dtype=dtype)
+        self.slot = np.full(members, -1, dtype=np.int64)
         self.stamp = np.zeros(slots, dtype=np.int64)
         self.clock = np.zeros(1, dtype=np.int64)
         self._owner = np.full(slots, -1, dtype=np.int64)
         self._used = 0
 
-    def fetch(self, member: int) -> None:
-        """Compute the row of ``member`` into the free or least recently used slot."""
-        if self._used < len(self.stamp):
-            slot = self._used
-            self._used += 1
-        else:
-            slot = int(np.argmin(self.stamp))
-            self.slot[self._owner[slot]] = -1
-        self.buffer[slot] = self.kernel.rows(self.members[member : member + 1], self.columns)[0]
-        self._owner[slot] = member
-        self.slot[member] = slot
+    @property
+    def capacity(self) -> int:
+        return len(self.stamp)
+
+    def fetch(self, members: Index) -> None:
+        """Make the rows of ``members`` (no more than ``capacity``) present, computing the missing ones at once."""
+        present = self.slot[members]
         self.clock[0] += 1
-        self.stamp[slot] = self.clock[0]
+        self.stamp[present[present >= 0]] = self.clock[0]
+        missing = members[present < 0]
+        if len(missing) == 0:
+            return
+        computed = self.compute(missing)
+        free = np.arange(self._used, min(self._used + len(missing), self.capacity))
+        self._used += len(free)
+        if len(free) < len(missing):
+            old = np.argsort(self.stamp, kind="stable")
+            old = old[self.stamp[old] < self.clock[0]]
+            evicted = old[~np.isin(old, free)][: len(missing) - len(free)]
+            self.slot[self._owner[evicted]] = -1
+            free = np.concatenate([free, evicted])
+        self.slot[missing] = free
+        self._owner[free] = missing
+        self.stamp[free] = self.clock[0]
+        self.buffer[free] = computed

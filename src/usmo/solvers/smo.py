@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from usmo.solvers._jit import compiled
+from usmo._jit import compiled
 from usmo.solvers.pair import pair_step, slope_dn, slope_up
 
 DONE, NEED_ROW, PAUSED, STALLED = 0, 1, 2, 3

@@ -18,15 +18,13 @@ Memory is linear in n: a handful of vectors and a row cache of fixed size.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import numpy as np
 
+from usmo._jit import compiled
 from usmo.kernels import KernelMatrix
 from usmo.problem import Array, Index, PUProblem
 from usmo.solution import PassRecord, Solution, Status
-from usmo.solvers._jit import compiled
+from usmo.solvers.limits import Limits, Progress
 from usmo.solvers.pair import pair_step, slope_dn, slope_up
 from usmo.solvers.rows import RowCache
 from usmo.solvers.smo import DONE, NEED_ROW, PAUSED, STALLED, WORK_PER_CALL, critical, steps_on_set
@@ -34,9 +32,6 @@ from usmo.solvers.smo import DONE, NEED_ROW, PAUSED, STALLED, WORK_PER_CALL, cri
 _NONBOUND_SHARE = 0.25
 """Non-bound passes go to this share of τ: they are cheap, and the gap at the end is a quarter (4e-6 against
 1.7e-5 at worst over 32 problems at τ = 1e-4) for a tenth more steps."""
-
-_ROUNDING = 32.0 * np.finfo(float).eps
-"""τ is never taken below this share of the terms that cancel in G."""
 
 
 @compiled
@@ -131,45 +126,50 @@ class _Run:
     """The state of one run: vectors over U, the row cache, the account."""
 
     def __init__(
-        self, problem: PUProblem, kernel: KernelMatrix, sigma: Array, tau: float, max_iter: int, budget: float
+        self, problem: PUProblem, kernel: KernelMatrix, sigma: Array, tau: float, budget: float, limits: Limits
     ) -> None:
         self.problem, self.kernel, self.rows = problem, kernel, problem.unlabelled
-        self.began, self.first_entry = time.perf_counter(), kernel.entries
+        self.first_entry, self.limits = kernel.entries, limits
         self.tau, self.budget = tau, budget
-        self.steps_left = np.iinfo(np.int64).max if max_iter < 0 else max_iter
         self.steps = 0
         self.diag = kernel.diag(self.rows)
         self.q = kernel.product(self.rows, problem.positives, problem.c1)
         self.sigma = sigma.copy()
         support = np.flatnonzero(self.sigma)
-        K_sigma = kernel.product(self.rows, self.rows[support], self.sigma[support])
-        self.G = self.q - K_sigma
-        self.resolution = _ROUNDING * float(np.abs(self.q).max() + np.abs(K_sigma).max())
+        self.G = self.q - kernel.product(self.rows, self.rows[support], self.sigma[support])
+        self.resolution = problem.resolution(self.q, self.G)
         self.objective = problem.dual_objective(self.sigma, self.q, self.G)
-        self.cache = RowCache(kernel, self.rows, self.rows, budget)
-        self.history: list[PassRecord] = []
+        self.cache = RowCache(self._rows_over_all, problem.n, problem.n, budget)
 
     @property
     def kernel_rows(self) -> float:
         return (self.kernel.entries - self.first_entry) / self.problem.n
 
-    def _account(self, steps: int, decrease: float) -> None:
-        self.steps += steps
-        self.steps_left -= steps
-        self.objective -= decrease
+    @property
+    def steps_left(self) -> int:
+        limit = self.limits.max_iter
+        return np.iinfo(np.int64).max if limit < 0 else limit - self.steps
 
-    def record(self, kind: str) -> None:
-        self.history.append(
-            PassRecord(
-                kind=kind,
-                steps=self.steps,
-                objective=self.objective,
-                violation=self.problem.kkt_violation(self.sigma, self.G),
-                nonbound=int(self.problem.nonbound(self.sigma).sum()),
-                kernel_rows=self.kernel_rows,
-                seconds=time.perf_counter() - self.began,
-            )
+    def _rows_over_all(self, which: Index) -> Array:
+        return self.kernel.rows(self.rows[which], self.rows)
+
+    def _account(self, steps: int, decrease: float) -> bool:
+        """Note the work of a call; True if a limit ends the pass."""
+        self.steps += steps
+        self.objective -= decrease
+        return self.limits.reached(self.steps) is not None
+
+    def report(self, kind: str) -> None:
+        record = PassRecord(
+            kind=kind,
+            steps=self.steps,
+            objective=self.objective,
+            violation=self.problem.kkt_violation(self.sigma, self.G),
+            nonbound=int(self.problem.nonbound(self.sigma).sum()),
+            kernel_rows=self.kernel_rows,
+            seconds=self.limits.seconds,
         )
+        self.limits.report(record, self.sigma)
 
     def whole_pass(self) -> int:
         """Examine every row once; returns the number of steps taken."""
@@ -186,11 +186,11 @@ class _Run:
                 u, self.sigma, self.G, self.problem.c2, self.diag, tau, self.steps_left,
                 members, position, extremes, cache.buffer, cache.slot, cache.stamp, cache.clock,
             )  # fmt: skip
-            self._account(steps, decrease)
-            if code == NEED_ROW:
-                cache.fetch(wanted)
-            elif code == DONE or self.steps_left == 0:
+            ended = self._account(steps, decrease)
+            if code == DONE or ended:
                 return self.steps - before
+            if code == NEED_ROW:
+                cache.fetch(np.array([wanted]))
 
     def nonbound_pass(self) -> None:
         """Make the rows that are non-bound now τ-optimal among themselves, then bring G up to date on all."""
@@ -200,10 +200,11 @@ class _Run:
         tau = max(_NONBOUND_SHARE * self.tau, self.resolution)
         rows, c2, diag = self.rows[inside], self.problem.c2[inside], self.diag[inside]
         sigma, G = self.sigma[inside], self.G[inside]
-        if len(inside) <= len(self.cache.stamp):
+        if len(inside) <= self.cache.capacity:
             cache, members, column = self.cache, inside, inside
         else:  # rows over all of U would not fit: keep rows over the non-bound columns only
-            cache = RowCache(self.kernel, rows, rows, self.budget)
+            few = len(inside)
+            cache = RowCache(lambda which: self.kernel.rows(rows[which], rows), few, few, self.budget)
             members = column = np.arange(len(inside))
         slot = cache.slot[members]
         while True:
@@ -211,12 +212,12 @@ class _Run:
                 sigma, G, c2, diag, tau, self.steps_left,
                 cache.buffer, slot, column, cache.stamp, cache.clock,
             )  # fmt: skip
-            self._account(steps, decrease)
-            if code == NEED_ROW:
-                cache.fetch(int(members[wanted]))
-                slot = cache.slot[members]
-            elif code in (DONE, STALLED) or self.steps_left == 0:
+            ended = self._account(steps, decrease)
+            if code in (DONE, STALLED) or ended:
                 break
+            if code == NEED_ROW:
+                cache.fetch(members[wanted : wanted + 1])
+                slot = cache.slot[members]
         self._move(inside, sigma)
         self.G[inside] = G
 
@@ -243,7 +244,7 @@ class _Run:
             G=self.G,
             iterations=self.steps,
             kernel_rows=self.kernel_rows,
-            history=tuple(self.history),
+            history=tuple(self.limits.history),
             status=status,
         )
 
@@ -255,8 +256,9 @@ def solve(
     *,
     tol: float = 1e-3,
     max_iter: int = -1,
+    max_time: float | None = None,
     cache_size: float = 200.0,
-    progress: Callable[[PassRecord], None] | None = None,
+    progress: Progress | None = None,
 ) -> Solution:
     """Run USMO from the feasible point ``start``.
 
@@ -266,10 +268,12 @@ def solve(
         τ: the KKT violation at which to stop.
     max_iter : int
         Limit on two-row steps, -1 for none.
+    max_time : float
+        Limit on seconds, None for none.
     cache_size : float
         Megabytes for kernel rows.
     progress : callable, optional
-        Called with the record of each pass.
+        Called with the record of each pass and the σ reached; returning True ends the fit.
 
     References
     ----------
@@ -279,24 +283,18 @@ def solve(
     R.-E. Fan, P.-H. Chen, C.-J. Lin. Working set selection using second order information. JMLR, 2005 (the
     choice of the second row).
     """
-    run = _Run(problem, kernel, start, tol, max_iter, cache_size * 2**20)
-
-    def report(kind: str) -> None:
-        run.record(kind)
-        if progress is not None:
-            progress(run.history[-1])
-
-    report("start")
+    limits = Limits(max_iter, max_time, progress)
+    run = _Run(problem, kernel, start, tol, cache_size * 2**20, limits)
+    run.report("start")
     while True:
         steps = run.whole_pass()
-        report("whole")
-        if steps == 0 or run.steps_left == 0:
+        run.report("whole")
+        if steps == 0 or limits.reached(run.steps):
             break
         run.nonbound_pass()
-        report("nonbound")
-        if run.steps_left == 0:
+        run.report("nonbound")
+        if limits.reached(run.steps):
             break
-    violation = run.history[-1].violation
-    if violation <= tol:
+    if limits.history[-1].violation <= tol:
         return run.result("optimal")
-    return run.result("max_iter" if run.steps_left == 0 else "precision")
+    return run.result(limits.reached(run.steps) or "precision")

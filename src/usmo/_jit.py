@@ -13,12 +13,16 @@ from numba import njit
 _PATIENCE = 2.0
 
 
-def compiled(function: Callable[..., Any]) -> Any:
+def compiled(function: Callable[..., Any] | None = None, *, fastmath: bool = False) -> Any:
     """``numba.njit`` without the GIL, cached on disk where a cache can be written."""
-    try:
-        return njit(nogil=True, error_model="numpy", cache=True)(function)
-    except RuntimeError:  # no writable place for a cache
-        return njit(nogil=True, error_model="numpy")(function)
+
+    def wrap(function: Callable[..., Any]) -> Any:
+        try:
+            return njit(nogil=True, error_model="numpy", fastmath=fastmath, cache=True)(function)
+        except RuntimeError:  # no writable place for a cache
+            return njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
+
+    return wrap if function is None else wrap(function)
 
 
 @contextmanager

@@ -1,0 +1,45 @@
+"""When to stop before the optimum, and the record of the way: shared by all iterative solvers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from usmo.problem import Array
+from usmo.solution import PassRecord, Status
+
+Progress = Callable[[PassRecord, Array], bool | None]
+"""Called after each pass with its record and the σ reached; returning True ends the fit."""
+
+
+class Limits:
+    """The step limit, the time limit and the user's word, and the history they are judged by."""
+
+    def __init__(
+        self, max_iter: int = -1, max_time: float | None = None, progress: Progress | None = None
+    ) -> None:
+        self.began = time.perf_counter()
+        self.max_iter = max_iter
+        self.deadline = None if max_time is None else self.began + max_time
+        self.history: list[PassRecord] = []
+        self._progress = progress
+        self._stopped = False
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+    def report(self, record: PassRecord, sigma: Array) -> None:
+        self.history.append(record)
+        if self._progress is not None and self._progress(record, sigma):
+            self._stopped = True
+
+    def reached(self, iterations: int) -> Status | None:
+        """The reason to stop now, if there is one."""
+        if self._stopped:
+            return "stopped"
+        if 0 <= self.max_iter <= iterations:
+            return "max_iter"
+        if self.deadline is not None and time.perf_counter() >= self.deadline:
+            return "max_time"
+        return None

@@ -347,7 +347,7 @@ def test_ctrl_c_stops_compiled_loops(solver):
         y = (np.arange(1500) < 50).astype(int)
         PUSVC(0.4, kernel="linear").fit(X, y)  # compiled from here on
         print("ready", flush=True)
-        model = PUSVC(0.4, kernel="linear", lam=1e-8, tol=1e-12, verbose=1, solver="SOLVER")
+        model = PUSVC(0.4, kernel="linear", lam=1e-8, tol=1e-12, verbose=2, solver="SOLVER")
         try:
             model.fit(X, y)
         except KeyboardInterrupt:
@@ -456,7 +456,7 @@ def test_certificate_is_computed_apart_from_the_solver(table, monkeypatch):
         found = honest(*args, **{**options, "tol": 0.5})
         return replace(found, G=0.0 * found.G + 1e9, status="optimal")
 
-    training._compile()
+    training.compile_once()
     monkeypatch.setattr(usmo, "solve", lying)
     with pytest.warns(ConvergenceWarning, match="cannot resolve tol"):
         model = PUSVC(0.4, solver="usmo", tol=1e-6).fit(X, y)
@@ -472,9 +472,11 @@ def test_certificate_is_computed_apart_from_the_solver(table, monkeypatch):
     assert model.certificate_.kkt_violation > 1e-3
 
 
-def test_verbose_prints_a_line_per_pass_to_stderr(table, capsys):
+def test_verbose_2_prints_a_line_per_pass_to_stderr_and_1_is_quiet_without_a_terminal(table, capsys):
     X, y = table
-    model = PUSVC(0.4, verbose=1).fit(X, y)
+    model = PUSVC(0.4, verbose=2).fit(X, y)
     printed = capsys.readouterr()
     assert printed.out == ""
     assert len(printed.err.strip().splitlines()) == len(model.history_)
+    PUSVC(0.4, verbose=1).fit(X, y)
+    assert capsys.readouterr() == ("", "")

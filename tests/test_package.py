@@ -36,7 +36,7 @@ def test_no_function_is_compiled_after_the_announcement():
 import numpy as np
 from usmo import training
 from usmo.solvers import pair, smo, usmo
-training._compile()
+training.compile_once()
 functions = [f for m in (pair, smo, usmo) for f in vars(m).values() if hasattr(f, "signatures")]
 assert len(usmo._whole_pass.signatures) == len(smo.steps_on_set.signatures) == 1
 before = [len(f.signatures) for f in functions]

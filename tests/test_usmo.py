@@ -139,7 +139,7 @@ def test_resumes_when_the_fresh_violation_is_above_the_tolerance(monkeypatch):
         calls.append(tol)
         return honest(problem, matrix, sigma, tol=tol if len(calls) > 1 else 0.3, **options)
 
-    training._compile()
+    training.compile_once()
     monkeypatch.setattr(usmo, "solve", drifting)
     solution, proof = train(problem, matrix, solver="usmo", tol=1e-6)
     assert len(calls) == 2

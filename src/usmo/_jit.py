@@ -13,7 +13,7 @@ from numba import njit
 _PATIENCE = 2.0
 
 
-def compiled(function: Callable[..., Any] | None = None, *, fastmath: bool = False) -> Any:
+def compiled(function: Callable[..., Any] | None = None, *, fastmath: bool | set[str] = False) -> Any:
     """``numba.njit`` without the GIL, cached on disk where a cache can be written."""
 
     def wrap(function: Callable[..., Any]) -> Any:

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-import sys
+import os
 import warnings
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from usmo import start as starts
 from usmo.kernels import Kernel, KernelMatrix, resolve_gamma
 from usmo.priors import BestBin
-from usmo.problem import Array, Index, PUProblem
-from usmo.solution import PassRecord, Solution
+from usmo.problem import Array, Certificate, PUProblem
+from usmo.progress import CallbackSupportMixin, callback_bridge, combined, printed, with_callbacks
+from usmo.solution import Solution
+from usmo.table import Table
 from usmo.training import train
 
-
-class _Sample(NamedTuple):
-    """A validated training table: which rows are labelled, which count, with what weight."""
-
-    X: Any
-    labelled: Index
-    unlabelled: Index
-    weight: Array | None
+_ACCEPTED: dict[str, Any] = {
+    "accept_sparse": "csr", "dtype": [np.float64, np.float32], "accept_large_sparse": True
+}  # fmt: skip
 
 
-class PUSVC(ClassifierMixin, BaseEstimator):
+class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Support vector classifier from labelled positives and unlabelled rows.
 
     Minimises the unbiased PU risk with the double hinge loss plus ``lam·‖f‖²``, exactly: every fit ends with
@@ -77,12 +72,18 @@ class PUSVC(ClassifierMixin, BaseEstimator):
     cache_size : float or "auto", default="auto"
         Megabytes for kernel rows. "auto" is a quarter of the free memory but at most 1,000 for "blocks", and
         200 for "usmo".
+    checkpoint : path, default=None
+        File for the state of a long fit ("blocks"), written every ``checkpoint_seconds`` and removed at the end.
+        The same fit started again after a crash goes on from it.
+    checkpoint_seconds : float, default=30
+        Least time between two writings.
     warm_start : bool, default=False
         Start from the previous solution if the new table has as many rows.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds when the prior is estimated. None gives the same folds every time.
     verbose : int, default=0
-        1 prints a line per pass to stderr.
+        1 keeps a live line on stderr if that is a terminal, 2 prints a line per pass. Callbacks of scikit-learn
+        1.9 (``set_callbacks``) see each pass as a subtask and can end the fit.
 
     Attributes
     ----------
@@ -147,6 +148,8 @@ class PUSVC(ClassifierMixin, BaseEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1})],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "cache_size": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "checkpoint": [str, os.PathLike, None],
+        "checkpoint_seconds": [Interval(Real, 0, None, closed="left")],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -167,6 +170,8 @@ class PUSVC(ClassifierMixin, BaseEstimator):
         max_iter: int = -1,
         max_time: float | None = None,
         cache_size: float | str = "auto",
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_seconds: float = 30.0,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,
@@ -183,6 +188,8 @@ class PUSVC(ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
         self.max_time = max_time
         self.cache_size = cache_size
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
@@ -196,6 +203,7 @@ class PUSVC(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.poor_score = True
         return tags
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PUSVC:
         """Fit the classifier.
 
@@ -209,81 +217,104 @@ class PUSVC(ClassifierMixin, BaseEstimator):
             Weight of each row in its mean.
         """
         self._validate_params()
+        context = None
+        if hasattr(self, "_skl_callbacks"):
+            context = self._init_callback_context(max_subtasks=None)
+            context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         before = self.__dict__.copy()
         try:
-            return self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight, context)
         except BaseException:
             # a failed or interrupted fit leaves the estimator as it was
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+        if context is not None:
+            context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> PUSVC:
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], accept_large_sparse=True
-        )
-        classes, sample = self._checked(X, y, sample_weight)
-        fitted: dict[str, Any] = {"classes_": classes}
+    def _fit(self, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
+        table, known, kernel = self._prepare(X, y, sample_weight)
+        problem = table.problem(known["prior_"], self.lam, self.scenario)
 
-        prior = self.prior
-        if prior == "estimate":
-            estimate = self._estimated_prior(sample)
-            prior, fitted["prior_interval_"] = estimate.prior_, estimate.interval_
-        positives, unlabelled = sample.labelled, sample.unlabelled
-        if self.scenario == "censored":
-            unlabelled = np.union1d(positives, unlabelled)
-        problem = PUProblem.from_prior(float(prior), float(self.lam), positives, unlabelled, sample.weight)
-        kernel = Kernel(self.kernel, resolve_gamma(self.gamma, sample.X, sample.weight), self.degree, self.coef0)
+        def fitted(sigma: Array, beta: float) -> dict[str, Any]:
+            return {"classes_": table.classes, **known, **self._expansion(table, problem, kernel, sigma, beta)}
+
         solution, certificate = train(
             problem,
-            KernelMatrix(sample.X, kernel),
+            KernelMatrix(table.X, kernel),
             solver=self.solver,
-            start=self._warm_start(problem, sample.X.shape[0]),
+            start=self._warm_start(problem, table.X.shape[0]),
             tol=self.tol,
             max_iter=self.max_iter,
             max_time=self.max_time,
             cache_size=None if self.cache_size == "auto" else float(self.cache_size),
-            progress=_print_pass if self.verbose else None,
+            progress=combined(printed(self.verbose, self.tol), callback_bridge(self, context, fitted)),
+            checkpoint=None if self.checkpoint is None else (self.checkpoint, self.checkpoint_seconds),
         )
         _warn(solution, certificate, self.tol)
+        self._accept(table, problem, kernel, solution, certificate, known)
 
-        alpha = problem.table_coefficients(solution.sigma, sample.X.shape[0])
-        support = np.flatnonzero(alpha)
-        pairwise = self.kernel == "precomputed"
-        fitted.update(
-            prior_=float(prior),
-            support_=support,
-            support_vectors_=np.empty((0, 0)) if pairwise else sample.X[support],
-            dual_coef_=alpha[support][None, :],
-            intercept_=np.array([solution.beta]),
-            certificate_=certificate,
-            n_iter_=solution.iterations,
-            kernel_rows_=solution.kernel_rows,
-            history_=solution.history,
-            _kernel=kernel,
-        )
-        if self.kernel == "linear":
-            fitted["coef_"] = np.asarray(sample.X[support].T @ alpha[support])[None, :]
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, dict[str, Any], Kernel]:
+        """The validated table, the prior with its interval, and the kernel with its γ."""
+        X, y = validate_data(self, X, y, **_ACCEPTED)
+        table = Table.of(X, y, sample_weight, square=self.kernel == "precomputed")
+        known: dict[str, Any] = {"prior_": self.prior}
+        if self.prior == "estimate":
+            estimate = self._estimated_prior(table)
+            known = {"prior_": estimate.prior_, "prior_interval_": estimate.interval_}
+        gamma = resolve_gamma(self.gamma, table.X, table.weight)
+        return table, known, Kernel(self.kernel, gamma, self.degree, self.coef0)
+
+    def _accept(
+        self,
+        table: Table,
+        problem: PUProblem,
+        kernel: Kernel,
+        solution: Solution,
+        certificate: Certificate,
+        known: dict[str, Any],
+    ) -> PUSVC:
+        """Set every fitted attribute at once."""
+        fitted = {
+            "classes_": table.classes,
+            **known,
+            "prior_": float(known["prior_"]),
+            **self._expansion(table, problem, kernel, solution.sigma, solution.beta),
+            "certificate_": certificate,
+            "n_iter_": solution.iterations,
+            "kernel_rows_": solution.kernel_rows,
+            "history_": solution.history,
+        }
         if self.warm_start:
-            fitted["_share"] = np.zeros(sample.X.shape[0])
-            fitted["_share"][unlabelled] = solution.sigma / problem.c2
-        for name in ("prior_interval_", "coef_", "_share"):
-            if name not in fitted:
-                self.__dict__.pop(name, None)
+            fitted["_share"] = np.zeros(table.X.shape[0])
+            fitted["_share"][problem.unlabelled] = solution.sigma / problem.c2
+        for name in ("prior_interval_", "coef_", "_share", "compression_"):
+            self.__dict__.pop(name, None)
         self.__dict__.update(fitted)
         return self
+
+    def _expansion(
+        self, table: Table, problem: PUProblem, kernel: Kernel, sigma: Array, beta: float
+    ) -> dict[str, Any]:
+        """The attributes that make up f."""
+        alpha = problem.table_coefficients(sigma, table.X.shape[0])
+        support = np.flatnonzero(alpha)
+        found = {
+            "support_": support,
+            "support_vectors_": np.empty((0, 0)) if self.kernel == "precomputed" else table.X[support],
+            "dual_coef_": alpha[support][None, :],
+            "intercept_": np.array([beta]),
+            "_kernel": kernel,
+        }
+        if self.kernel == "linear":
+            found["coef_"] = np.asarray(table.X[support].T @ alpha[support])[None, :]
+        return found
 
     def decision_function(self, X: Any) -> Array:
         """f(x) for each row: positive above 0, and a ranking of the rows."""
         check_is_fitted(self)
-        X = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            accept_large_sparse=True,
-        )
+        X = validate_data(self, X, reset=False, **_ACCEPTED)
         alpha, beta = self.dual_coef_[0], self.intercept_[0]
         if self.kernel == "precomputed":
             return np.asarray(X[:, self.support_] @ alpha).ravel() + beta
@@ -296,56 +327,38 @@ class PUSVC(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, _Sample]:
-        check_classification_targets(y)
-        classes = np.unique(y)
-        if len(classes) > 2:
-            raise ValueError(
-                "Only binary classification is supported. y must hold two values, the greater marking labelled "
-                f"positives; got {len(classes)} values"
-            )
-        if len(classes) < 2:
-            raise ValueError(
-                "y must hold two values, the greater marking labelled positives and the other unlabelled rows; "
-                f"got only one class: {classes.tolist()}"
-            )
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(f"X must be a square kernel matrix with kernel='precomputed', got shape {X.shape}")
-        if sparse.issparse(X) and not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        weight = None
-        counted = np.ones(len(y), dtype=bool)
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            counted = weight > 0
-        labelled = np.flatnonzero((y == classes[1]) & counted)
-        unlabelled = np.flatnonzero((y == classes[0]) & counted)
-        for rows, what in ((labelled, "labelled positive"), (unlabelled, "unlabelled")):
-            if len(rows) == 0:
-                raise ValueError(f"sample_weight leaves only one class: no {what} row has a positive weight")
-        return classes, _Sample(X, labelled, unlabelled, weight)
+    def compress(self, X: Any, *, n_components: int | None = None, max_error: float | None = None) -> PUSVC:
+        """A copy of the fitted model with fewer support vectors, for fast prediction.
 
-    def _estimated_prior(self, sample: _Sample) -> BestBin:
-        rows = np.union1d(sample.labelled, sample.unlabelled)
-        is_labelled = np.zeros(sample.X.shape[0], dtype=bool)
-        is_labelled[sample.labelled] = True
+        f is projected on the span of support vectors chosen where the error is largest (see
+        :mod:`usmo.compress`), until there are ``n_components`` of them or f differs by at most ``max_error`` on
+        the support vectors. The copy has ``compression_`` with the largest and the mean error over ``X`` (give
+        the training rows) and the number of rows whose class changes, and no certificate.
+        """
+        check_is_fitted(self)
+        if self.kernel in ("linear", "precomputed"):
+            raise ValueError(f"compress needs a kernel evaluated on rows, not kernel={self.kernel!r}")
+        if n_components is None and max_error is None:
+            raise ValueError("give n_components, max_error or both")
+        if n_components is not None and n_components < 1:
+            raise ValueError(f"n_components must be at least 1, got {n_components}")
+        if max_error is not None and not max_error > 0:
+            raise ValueError(f"max_error must be positive, got {max_error}")
+        from usmo.compress import compressed
+
+        return compressed(self, X, n_components, max_error)
+
+    def _estimated_prior(self, table: Table) -> BestBin:
+        rows = table.rows
+        is_labelled = np.isin(rows, table.labelled)
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
-        weight = None if sample.weight is None else sample.weight[rows]
-        return BestBin(scenario=self.scenario, random_state=seed).fit(sample.X[rows], is_labelled[rows], weight)
+        weight = None if table.weight is None else table.weight[rows]
+        return BestBin(scenario=self.scenario, random_state=seed).fit(table.X[rows], is_labelled, weight)
 
     def _warm_start(self, problem: PUProblem, n_rows: int) -> Array | None:
         if not (self.warm_start and hasattr(self, "_share") and len(self._share) == n_rows):
             return None
         return starts.previous(problem, self._share[problem.unlabelled])
-
-
-def _print_pass(record: PassRecord, sigma: Array) -> None:
-    print(
-        f"usmo: {record.kind:9s} steps {record.steps:>9d}  violation {record.violation:9.2e}  "
-        f"non-bound {record.nonbound:>6d}  kernel rows {record.kernel_rows:9.0f}  {record.seconds:7.1f} s",
-        file=sys.stderr,
-    )
 
 
 def _warn(solution: Solution, certificate: Any, tol: float) -> None:

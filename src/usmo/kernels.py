@@ -140,8 +140,8 @@ class KernelMatrix:
         return out[:, cols]
 
     def product(self, rows: Index, cols: Index, v: Array) -> Array:
-        """K[rows, cols] @ v, tile by tile."""
-        out = np.zeros(len(rows))
+        """K[rows, cols] @ v for a vector or some columns v, tile by tile."""
+        out = np.zeros((len(rows), *v.shape[1:]))
         for right in _tiles(len(cols), _SIDE):
             for left in _tiles(len(rows), _SIDE):
                 out[left] += self.block(rows[left], cols[right]) @ v[right]

@@ -17,6 +17,7 @@ class PassRecord(NamedTuple):
     steps: int
     objective: float
     violation: float
+    beta: float
     nonbound: int
     kernel_rows: float
     seconds: float

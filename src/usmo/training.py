@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 
 from usmo import start as starts
+from usmo.checkpoint import Checkpoint
 from usmo.kernels import Kernel, KernelMatrix
 from usmo.problem import Array, Certificate, PUProblem
 from usmo.solution import Solution
@@ -37,76 +38,104 @@ def train(
     max_time: float | None = None,
     cache_size: float | None = None,
     progress: Progress | None = None,
+    checkpoint: tuple[str | os.PathLike[str], float] | None = None,
 ) -> tuple[Solution, Certificate]:
-    """Solve and certify. ``start`` is a feasible σ; without one the solver's own start is used."""
+    """Solve and certify. ``start`` is a feasible σ; without one the solver's own start is used.
+
+    ``checkpoint`` names a file and the seconds between two writings of it ("blocks" only).
+    """
     used = np.union1d(problem.positives, problem.unlabelled)
     if not np.isfinite(kernel.diag(used)).all():
         raise ValueError("the kernel overflows on these rows: scale the columns of X, or lower gamma or degree")
+    file = None if checkpoint is None else Checkpoint(*checkpoint, problem, kernel)
+    known = None if file is None else file.load()
     if solver == "qp":
         from usmo.solvers import qp
 
-        solution = qp.solve(problem, kernel, max_iter=max_iter)
-        return solution, _certificate(problem, kernel, solution, fresh_values(problem, kernel, solution))
+        return _judged(problem, kernel, qp.solve(problem, kernel, max_iter=max_iter))
 
-    _compile()
+    compile_once()
+    from usmo.solvers import blocks, usmo
+
     limits = Limits(max_iter, max_time)
-
-    def run(start: Array | None, G: Array | None, done: int, attempt: int) -> Solution:
-        from usmo.solvers import blocks, usmo
-
-        steps = max_iter if max_iter < 0 else max_iter - done
-        time_left = None if max_time is None else max(0.0, max_time - limits.seconds)
+    sigma = start if known is None else known[2]
+    G_known = None if known is None else (known[0], known[1])
+    solution, attempt = None, 0
+    while True:
+        steps = max_iter if max_iter < 0 or solution is None else max_iter - solution.iterations
+        left = None if max_time is None else max(0.0, max_time - limits.seconds)
         if solver == "usmo":
-            return usmo.solve(
-                problem, kernel, starts.paper(problem, kernel) if start is None else start,
-                tol=tol, max_iter=steps, max_time=time_left, progress=progress,
+            found = usmo.solve(
+                problem, kernel, starts.paper(problem, kernel) if sigma is None else sigma,
+                tol=tol, max_iter=steps, max_time=left, progress=progress,
                 cache_size=_USMO_CACHE if cache_size is None else cache_size,
             )  # fmt: skip
-        megabytes = _default_cache() if cache_size is None else cache_size
-        # the first correction is small enough for the float type of the first run, later ones are not
-        space = blocks.Workspace.of(problem, kernel, np.float64, megabytes) if attempt > 1 else None
-        return blocks.solve(
-            problem, kernel, start, G=G, workspace=space, cache_size=megabytes,
-            tol=tol, max_iter=steps, max_time=time_left, progress=progress,
-        )  # fmt: skip
+        else:
+            megabytes = default_cache() if cache_size is None else cache_size
+            # the first correction is small enough for the float type of the first run, later ones are not
+            space = blocks.Workspace.of(problem, kernel, np.float64, megabytes) if attempt > 1 else None
+            found = blocks.solve(
+                problem, kernel, sigma, known=G_known, workspace=space, cache_size=megabytes,
+                tol=tol, max_iter=steps, max_time=left, progress=progress,
+                save=None if file is None else file.save,
+            )  # fmt: skip
+        solution = found if solution is None else found.continued_from(solution)
+        solution, certificate = _judged(problem, kernel, solution)
+        reached = is_reached(certificate, solution, tol)
+        if solution.status in ("optimal", "precision") and not reached and attempt < _RESUMES:
+            # what the solver kept up to date has drifted: go on from the fresh values
+            attempt += 1
+            sigma, G_known = solution.sigma, (solution.sigma, solution.G)
+            continue
+        if file is not None:
+            file.done()
+        if solution.status in ("optimal", "precision"):
+            solution = replace(solution, status="optimal" if reached else "precision")
+        return solution, certificate
 
-    solution, attempt = run(start, None, 0, 0), 0
-    while True:
-        values = fresh_values(problem, kernel, solution)
-        certificate = _certificate(problem, kernel, solution, values)
-        if solution.status not in ("optimal", "precision"):
-            return solution, certificate
-        reached = certificate.kkt_violation <= tol + _ROUNDING * float(np.abs(values[problem.unlabelled]).max())
-        if reached or attempt == _RESUMES:
-            return replace(solution, status="optimal" if reached else "precision"), certificate
-        # what the solver kept up to date has drifted: go on from the fresh values
-        attempt += 1
-        again = run(solution.sigma, values[problem.unlabelled], solution.iterations, attempt)
-        solution = again.continued_from(solution)
+
+def is_reached(certificate: Certificate, solution: Solution, tol: float) -> bool:
+    """Whether the fresh violation is within the tolerance, up to the rounding of its own evaluation."""
+    return certificate.kkt_violation <= tol + _ROUNDING * float(np.abs(solution.G).max())
 
 
-def fresh_values(problem: PUProblem, kernel: KernelMatrix, solution: Solution) -> Array:
-    """Kα on every row in use, computed afresh in float64 in tiles."""
-    alpha = problem.table_coefficients(solution.sigma, len(kernel))
-    support = np.flatnonzero(alpha)
+def _judged(problem: PUProblem, kernel: KernelMatrix, solution: Solution) -> tuple[Solution, Certificate]:
+    """The solution with G and β from decision values computed afresh in float64, and its certificate."""
+    alpha = problem.table_coefficients(solution.sigma, len(kernel))[:, None]
+    values = fresh_values(problem, kernel, alpha)[:, 0]
+    return with_fresh_values(problem, kernel, solution, values)
+
+
+def with_fresh_values(
+    problem: PUProblem, kernel: KernelMatrix, solution: Solution, values: Array
+) -> tuple[Solution, Certificate]:
+    """G, β and the certificate of a solution from Kα on every row of the table."""
+    G = values[problem.unlabelled]
+    # an interior point's β is its own multiplier, and better than an average over rows a hair off their bounds
+    beta = solution.beta
+    average = problem.bias(solution.sigma, G)
+    if problem.gap(solution.sigma, average, G) <= problem.gap(solution.sigma, beta, G):
+        beta = average
+    psd = kernel.looks_psd(np.union1d(problem.positives, problem.unlabelled))
+    certificate = problem.certificate(solution.sigma, beta, values[problem.positives], G, convex=psd)
+    return replace(solution, G=G, beta=beta), certificate
+
+
+def fresh_values(problem: PUProblem, kernel: KernelMatrix, alpha: Array) -> Array:
+    """Kα on every row in use, for each column of α, in float64 and in tiles."""
+    support = np.flatnonzero(alpha.any(axis=1))
     used = np.union1d(problem.positives, problem.unlabelled)
-    values = np.zeros(len(kernel))
+    values = np.zeros(alpha.shape)
     values[used] = kernel.product(used, support, alpha[support])
     return values
 
 
 def certify(problem: PUProblem, kernel: KernelMatrix, solution: Solution) -> Certificate:
     """The certificate of a solution, from decision values computed afresh."""
-    return _certificate(problem, kernel, solution, fresh_values(problem, kernel, solution))
+    return _judged(problem, kernel, solution)[1]
 
 
-def _certificate(problem: PUProblem, kernel: KernelMatrix, solution: Solution, values: Array) -> Certificate:
-    psd = kernel.looks_psd(np.union1d(problem.positives, problem.unlabelled))
-    g_p, g_u = values[problem.positives], values[problem.unlabelled]
-    return problem.certificate(solution.sigma, solution.beta, g_p, g_u, convex=psd)
-
-
-def _default_cache() -> float:
+def default_cache() -> float:
     """Megabytes of the row cache if the user names none."""
     try:
         with open("/proc/meminfo") as stream:
@@ -121,7 +150,7 @@ def _default_cache() -> float:
 
 
 @cache
-def _compile() -> None:
+def compile_once() -> None:
     """Compile the solvers, or load them from Numba's cache, on a problem that needs passes of both kinds."""
     from usmo._jit import announced_compilation
 

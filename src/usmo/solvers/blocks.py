@@ -28,7 +28,7 @@ from usmo import start as starts
 from usmo.kernels import KernelMatrix
 from usmo.problem import Array, Index, PUProblem
 from usmo.solution import PassRecord, Solution, Status
-from usmo.solvers.limits import Limits, Progress
+from usmo.solvers.limits import Limits, Progress, Save
 from usmo.solvers.rows import RowCache
 from usmo.solvers.smo import DONE, PAUSED, steps_on_set
 from usmo.tiles import subtract_rows
@@ -45,7 +45,7 @@ _CACHED_FIRST = 0.3
 _SUBSAMPLE, _SUBSAMPLE_FROM, _SUBSAMPLE_TOL = 4, 2000, 0.1
 """The start solves one row in four, down to this many rows, to this violation: f is then known to some tenths."""
 
-_FLOAT32_SHARE = 0.1
+_FLOAT32_SHARE = 0.25
 """Float32 rows are used where their rounding error in G is estimated below this share of τ."""
 
 _STEPS_PER_ROW = 100
@@ -101,14 +101,17 @@ class _Run:
         entries = self.kernel.entries + self.space.matrix.entries - self.first_entries
         return (entries + self.entries_below) / self.problem.n
 
-    def move_to(self, sigma: Array) -> None:
-        """Set σ, and G to match, in parts that the cache holds; rows with decision values near ±1 come last."""
-        change = sigma - self.sigma
-        rows = np.flatnonzero(change)
+    def move_to(self, target: Array) -> None:
+        """Set σ, and G to match, in parts that the cache holds, as far as the time limit allows."""
+        rows = np.flatnonzero(target != self.sigma)
         step = min(BLOCK, self.space.cache.capacity)
         for k in range(0, len(rows), step):
-            self._update(rows[k : k + step], change[rows[k : k + step]])
-        self.sigma = sigma.copy()
+            part = rows[k : k + step]
+            self._update(part, target[part] - self.sigma[part])
+            self.sigma[part] = target[part]
+            self.limits.save(self.sigma, self.G, target)
+            if self.limits.reached(self.rounds):
+                break
 
     def _update(self, rows: Index, change: Array) -> None:
         cache = self.space.cache
@@ -155,6 +158,7 @@ class _Run:
             steps=self.steps,
             objective=self.problem.dual_objective(self.sigma, self.q, self.G),
             violation=self.problem.kkt_violation(self.sigma, self.G),
+            beta=self.problem.bias(self.sigma, self.G),
             nonbound=int(self.problem.nonbound(self.sigma).sum()),
             kernel_rows=self.kernel_rows,
             seconds=self.limits.seconds,
@@ -166,26 +170,31 @@ def solve(
     kernel: KernelMatrix,
     start: Array | None = None,
     *,
-    G: Array | None = None,
+    known: tuple[Array, Array] | None = None,
     tol: float = 1e-3,
     max_iter: int = -1,
     max_time: float | None = None,
     cache_size: float = 1000.0,
     workspace: Workspace | None = None,
     progress: Progress | None = None,
+    save: Save | None = None,
 ) -> Solution:
     """Solve by blocks from the feasible point ``start``, or from the solution of a subsample.
 
     Parameters
     ----------
-    G : array, optional
-        q - Kσ at ``start`` where it is known; it saves the kernel rows of the start's support.
+    known : pair of arrays, optional
+        Some σ, feasible or not, and q - Kσ at it: only rows where it differs from ``start`` are then computed.
     tol : float
         τ: the KKT violation at which to stop.
     max_iter, max_time : int, float
         Limits on rounds and seconds; -1 and None for none.
     cache_size : float
         Megabytes for kernel rows.
+    progress : callable, optional
+        Called with the record of each round and the σ reached; returning True ends the fit.
+    save : callable, optional
+        Called with σ, G and the point the solver is moving to; from these three the run can go on.
     workspace : Workspace, optional
         Rows and cache of an earlier run on the same unlabelled rows.
 
@@ -196,14 +205,11 @@ def solve(
     R.-E. Fan, P.-H. Chen, C.-J. Lin. Working set selection using second order information. JMLR, 2005.
     """
     space = workspace or Workspace.of(problem, kernel, precision(problem, kernel, tol), cache_size)
-    limits = Limits(max_iter, max_time, progress)
+    limits = Limits(max_iter, max_time, progress, save)
     run = _Run(problem, kernel, space, limits)
-    if start is None:
-        run.move_to(_subsample_start(run, cache_size))
-    elif G is None:
-        run.move_to(start)
-    else:
-        run.sigma, run.G = start.copy(), G.copy()
+    if known is not None:
+        run.sigma, run.G = known[0].copy(), known[1].copy()
+    run.move_to(_subsample_start(run, cache_size) if start is None else start)
     limits.report(run.record("start"), run.sigma)
     # the last fifth of the tolerance is left to the rounding of float32 rows
     tau = 0.8 * tol if space.matrix.dtype == np.float32 else tol
@@ -220,6 +226,7 @@ def solve(
             if not run.round(run.choose(up, dn, tau), violation, tau):
                 status = "precision"
             limits.report(run.record("block"), run.sigma)
+            limits.save(run.sigma, run.G, run.sigma)
     sigma = problem.repair(run.sigma)
     return Solution(
         sigma=sigma,
@@ -241,7 +248,8 @@ def _subsample_start(run: _Run, cache_size: float) -> Array:
     c2 = problem.c2[sample] * (problem.c2.sum() / problem.c2[sample].sum())
     small = PUProblem(problem.positives, problem.unlabelled[sample], problem.c1, c2)
     space = Workspace.of(small, run.kernel, run.space.matrix.dtype, cache_size)
-    left = None if run.limits.deadline is None else max(0.0, run.limits.deadline - run.limits.began)
+    deadline = run.limits.deadline
+    left = None if deadline is None else max(0.0, deadline - run.limits.began - run.limits.seconds)
     before = run.kernel.entries
     found = solve(small, run.kernel, tol=_SUBSAMPLE_TOL, max_time=left, workspace=space)
     run.entries_below = found.kernel_rows * small.n - (run.kernel.entries - before)

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from usmo.problem import Array
 from usmo.solution import PassRecord, Status
 
+Save = Callable[[Array, Array, Array], None]
+"""Called with σ, G at it, and the point the solver is moving to, whenever these belong together."""
+
 Progress = Callable[[PassRecord, Array], bool | None]
 """Called after each pass with its record and the σ reached; returning True ends the fit."""
 
@@ -16,13 +19,17 @@ class Limits:
     """The step limit, the time limit and the user's word, and the history they are judged by."""
 
     def __init__(
-        self, max_iter: int = -1, max_time: float | None = None, progress: Progress | None = None
+        self,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        progress: Progress | None = None,
+        save: Save | None = None,
     ) -> None:
         self.began = time.perf_counter()
         self.max_iter = max_iter
         self.deadline = None if max_time is None else self.began + max_time
         self.history: list[PassRecord] = []
-        self._progress = progress
+        self._progress, self._save = progress, save
         self._stopped = False
 
     @property
@@ -33,6 +40,10 @@ class Limits:
         self.history.append(record)
         if self._progress is not None and self._progress(record, sigma):
             self._stopped = True
+
+    def save(self, sigma: Array, G: Array, target: Array) -> None:
+        if self._save is not None:
+            self._save(sigma, G, target)
 
     def reached(self, iterations: int) -> Status | None:
         """The reason to stop now, if there is one."""

@@ -105,6 +105,7 @@ def solve(problem: PUProblem, kernel: KernelMatrix, *, max_iter: int = -1) -> So
         steps=int(found.iterations),
         objective=problem.dual_objective(sigma, q, G),
         violation=problem.kkt_violation(sigma, G),
+        beta=beta,
         nonbound=int(problem.nonbound(sigma).sum()),
         kernel_rows=(kernel.entries - first_entry) / n,
         seconds=time.perf_counter() - began,

@@ -165,6 +165,7 @@ class _Run:
             steps=self.steps,
             objective=self.objective,
             violation=self.problem.kkt_violation(self.sigma, self.G),
+            beta=self.problem.bias(self.sigma, self.G),
             nonbound=int(self.problem.nonbound(self.sigma).sum()),
             kernel_rows=self.kernel_rows,
             seconds=self.limits.seconds,

@@ -1,0 +1,88 @@
+"""Checkpoints of long fits: the solver's state in one file, written atomically, refused for other data.
+
+The file holds σ, G = q - Kσ at it, and the point the solver is on its way to. A fit that is killed and started
+again with the same table and parameters goes on from there without computing a kernel row twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from usmo.kernels import KernelMatrix
+from usmo.problem import Array, PUProblem
+
+_FORMAT = 1
+
+
+def fingerprint(problem: PUProblem, kernel: KernelMatrix) -> str:
+    """A digest of the table, the problem and the kernel."""
+    digest = hashlib.blake2b(digest_size=16)
+    X = kernel.X
+    parts: list[Any] = [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
+    parts += [problem.positives, problem.unlabelled, problem.c1, problem.c2]
+    for part in parts:
+        digest.update(str((part.shape, part.dtype)).encode())
+        digest.update(np.ascontiguousarray(part).view(np.uint8).data)
+    k = kernel.kernel
+    name = k.name if isinstance(k.name, str) else getattr(k.name, "__qualname__", repr(k.name))
+    digest.update(repr((name, k.gamma, k.degree, k.coef0)).encode())
+    return digest.hexdigest()
+
+
+class Checkpoint:
+    """The state of one fit in the file ``path``, written at most every ``seconds``."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], seconds: float, problem: PUProblem, kernel: KernelMatrix
+    ) -> None:
+        self.path, self.seconds = Path(path), seconds
+        if not self.path.parent.is_dir():
+            raise ValueError(f"checkpoint must lie in an existing folder, got {str(path)!r}")
+        self._mark = fingerprint(problem, kernel)
+        self._n = problem.n
+        self._last = time.monotonic()
+
+    def load(self) -> tuple[Array, Array, Array] | None:
+        """σ, G and the target of an earlier run of the same fit, None if there is no file."""
+        if not self.path.exists():
+            return None
+        try:
+            with np.load(self.path, allow_pickle=False) as stored:
+                form, mark = int(stored["format"]), str(stored["fingerprint"])
+                state = stored["sigma"], stored["G"], stored["target"]
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
+            raise ValueError(f"checkpoint {str(self.path)!r} is not a checkpoint of usmo: {error}") from error
+        if form != _FORMAT or mark != self._mark or any(part.shape != (self._n,) for part in state):
+            raise ValueError(
+                f"checkpoint {str(self.path)!r} belongs to other data or parameters: remove it or name another"
+            )
+        return state
+
+    def save(self, sigma: Array, G: Array, target: Array) -> None:
+        """Write the state if the last one is old enough."""
+        if time.monotonic() - self._last < self.seconds:
+            return
+        temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+        try:
+            with open(temporary, "wb") as stream:
+                np.savez(
+                    stream, format=_FORMAT, fingerprint=self._mark, sigma=sigma, G=G, target=target
+                )  # fmt: skip
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, self.path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        self._last = time.monotonic()
+
+    def done(self) -> None:
+        """The fit is over: the file is not needed any more."""
+        self.path.unlink(missing_ok=True)

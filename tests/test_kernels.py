@@ -114,7 +114,7 @@ def test_callable_with_the_wrong_shape_or_values_is_refused(X):
 
 def test_indefinite_kernels_are_seen(X):
     rows = np.arange(30)
-    assert KernelMatrix(X, Kernel("poly", gamma=1.0, degree=2, coef0=1.0)).looks_psd(rows)
-    assert KernelMatrix(X @ X.T, Kernel("precomputed")).looks_psd(rows)
-    assert not KernelMatrix(X, Kernel("sigmoid", gamma=2.0, coef0=-1.0)).looks_psd(rows)
-    assert not KernelMatrix(-np.eye(30), Kernel("precomputed")).looks_psd(rows)
+    assert KernelMatrix(X, Kernel("poly", gamma=1.0, degree=2, coef0=1.0)).is_psd(rows)
+    assert KernelMatrix(X @ X.T, Kernel("precomputed")).is_psd(rows)
+    assert not KernelMatrix(X, Kernel("sigmoid", gamma=2.0, coef0=-1.0)).is_psd(rows)
+    assert not KernelMatrix(-np.eye(30), Kernel("precomputed")).is_psd(rows)

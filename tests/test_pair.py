@@ -83,5 +83,5 @@ def test_pair_is_not_violating_after_its_step(pair):
 def test_snapping_moves_by_rounding_only_and_hits_the_three_values(a, c2):
     assert abs(snapped(a * c2, c2) - a * c2) <= 1e-13 * c2
     for special in (0.0, 0.5 * c2, c2):
-        assert snapped(special + 1e-15 * c2, c2) == special
-        assert snapped(max(0.0, special - 1e-15 * c2), c2) == special
+        assert snapped(special + 4e-16 * c2, c2) == special
+        assert snapped(max(0.0, special - 4e-16 * c2), c2) == special

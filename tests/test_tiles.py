@@ -65,20 +65,22 @@ def test_many_threads_at_once_agree_and_leave_blas_as_it_was():
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [expected] * 8
+    assert found == pytest.approx([expected] * 8, rel=1e-12)
     assert _blas_threads() == before
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_correct_under_joblib(backend):
     expected = [_sum_of_block(seed) for seed in range(4)]
-    assert Parallel(n_jobs=2, backend=backend)(delayed(_sum_of_block)(seed) for seed in range(4)) == expected
+    found = Parallel(n_jobs=2, backend=backend)(delayed(_sum_of_block)(seed) for seed in range(4))
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_correct_after_a_fork():
     expected = _sum_of_block(3)  # the pool and its threads exist before the fork
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        assert pool.map_async(_sum_of_block, [3, 3, 3]).get(timeout=60) == [expected] * 3
+        found = pool.map_async(_sum_of_block, [3, 3, 3]).get(timeout=60)
+    assert found == pytest.approx([expected] * 3, rel=1e-12)
 
 
 def test_threads_follow_threadpoolctl():

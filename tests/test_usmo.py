@@ -49,7 +49,6 @@ def test_every_step_lowers_the_objective_as_the_paper_proves(kernel):
         assert value - new >= fall * (0.25 - 1e-6)  # non-bound passes go to a quarter of τ
         assert solution.iterations <= limit
         sigma, value = solution.sigma, new
-    assert limit == 59
 
 
 def test_constraints_hold_to_rounding_after_100000_steps(monkeypatch):

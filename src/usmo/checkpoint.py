@@ -46,6 +46,7 @@ class Checkpoint:
         self.path, self.seconds = Path(path), seconds
         if not self.path.parent.is_dir():
             raise ValueError(f"checkpoint must lie in an existing folder, got {str(path)!r}")
+        self._temporary = self.path.with_name(f"{self.path.name}.tmp")
         self._mark = fingerprint(problem, kernel)
         self._n = problem.n
         self._last = time.monotonic()
@@ -70,19 +71,19 @@ class Checkpoint:
         """Write the state if the last one is old enough."""
         if time.monotonic() - self._last < self.seconds:
             return
-        temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
         try:
-            with open(temporary, "wb") as stream:
+            with open(self._temporary, "wb") as stream:
                 np.savez(
                     stream, format=_FORMAT, fingerprint=self._mark, sigma=sigma, G=G, target=target
                 )  # fmt: skip
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.replace(temporary, self.path)
+            os.replace(self._temporary, self.path)
         finally:
-            temporary.unlink(missing_ok=True)
+            self._temporary.unlink(missing_ok=True)
         self._last = time.monotonic()
 
     def done(self) -> None:
         """The fit is over: the file is not needed any more."""
         self.path.unlink(missing_ok=True)
+        self._temporary.unlink(missing_ok=True)  # of a run killed while writing

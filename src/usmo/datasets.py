@@ -57,6 +57,8 @@ def make_pu(
     """
     if (n_positives is None) == (fraction is None):
         raise ValueError(f"give either n_positives or fraction, got {n_positives} and {fraction}")
+    if scenario not in ("case-control", "censored"):
+        raise ValueError(f"scenario must be 'case-control' or 'censored', got {scenario!r}")
     classes, code = np.unique(np.asarray(y), return_inverse=True)
     if len(classes) != 2:
         raise ValueError(f"y must hold two values, got {len(classes)}")

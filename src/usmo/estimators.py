@@ -316,11 +316,12 @@ class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **_ACCEPTED)
         alpha, beta = self.dual_coef_[0], self.intercept_[0]
-        if self.kernel == "precomputed":
+        kernel = self._kernel
+        if kernel.name == "precomputed":
             return np.asarray(X[:, self.support_] @ alpha).ravel() + beta
-        if self.kernel == "linear":
+        if kernel.name == "linear":
             return np.asarray(X @ self.coef_[0]).ravel() + beta
-        return KernelMatrix(self.support_vectors_, self._kernel).cross_product(X, alpha) + beta
+        return KernelMatrix(self.support_vectors_, kernel).cross_product(X, alpha) + beta
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row: the greater value of y where f > 0."""
@@ -336,8 +337,8 @@ class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         the training rows) and the number of rows whose class changes, and no certificate.
         """
         check_is_fitted(self)
-        if self.kernel in ("linear", "precomputed"):
-            raise ValueError(f"compress needs a kernel evaluated on rows, not kernel={self.kernel!r}")
+        if self._kernel.name in ("linear", "precomputed"):
+            raise ValueError(f"compress needs a kernel evaluated on rows, not kernel={self._kernel.name!r}")
         if n_components is None and max_error is None:
             raise ValueError("give n_components, max_error or both")
         if n_components is not None and n_components < 1:
@@ -368,12 +369,13 @@ def _warn(solution: Solution, certificate: Any, tol: float) -> None:
     )
     if solution.status in ("max_iter", "max_time"):
         limit = solution.status
-        warnings.warn(f"{limit} ended the fit: {reached}. Raise {limit}.", ConvergenceWarning, stacklevel=4)
+        advice = f"Raise {limit}, or scale the columns of X"
+        warnings.warn(f"{limit} ended the fit: {reached}. {advice}.", ConvergenceWarning, stacklevel=4)
     elif solution.status == "stopped":
         warnings.warn(f"a callback ended the fit: {reached}.", ConvergenceWarning, stacklevel=4)
     elif solution.status == "precision":
         warnings.warn(
-            f"float64 cannot resolve tol on this kernel: {reached}. Scale the columns of X (for example with "
+            f"the fit came to rest short of tol, for want of precision: {reached}. Scale the columns of X (for example with "
             "StandardScaler) or raise lam.",
             ConvergenceWarning,
             stacklevel=4,

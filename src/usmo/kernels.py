@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -61,12 +61,17 @@ def resolve_gamma(gamma: str | float, X: Any, weight: Array | None = None) -> fl
     d = X.shape[1]
     if gamma == "auto":
         return 1.0 / d
-    share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
+    share = np.ones(X.shape[0]) if weight is None else weight / weight.max()
+    share /= share.sum()
+    if sparse.issparse(X):
+        X = X.astype(np.float64)
     centre = float(np.mean(share @ X))
     if sparse.issparse(X):
         variance = float(np.mean(share @ X.multiply(X))) - centre**2
     else:
-        variance = float(sum(share[part] @ np.mean((X[part] - centre) ** 2, axis=1) for part in _tiles(len(X), d)))
+        variance = float(
+            sum(share[part] @ np.mean((X[part] - np.float64(centre)) ** 2, axis=1) for part in _tiles(len(X), d))
+        )
     constant = variance <= (8.0 * np.finfo(float).eps * centre) ** 2
     return 1.0 if constant else 1.0 / (d * variance)
 
@@ -96,24 +101,31 @@ class KernelMatrix:
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
-    def block(self, rows: Rows, cols: Rows) -> Array:
-        """K[rows, cols]."""
+    def block(self, rows: Rows, cols: Rows, out: Array | None = None) -> Array:
+        """K[rows, cols], written into ``out`` (contiguous, of this matrix's type) if it is given."""
         if self.kernel.name == "precomputed":
             part = self.X[rows][:, cols]
-            return self._counted(part.toarray() if sparse.issparse(part) else np.array(part, dtype=self.dtype))
-        norms = (self._norms[rows], self._norms[cols]) if self.kernel.name == "rbf" else None
-        return self._counted(self._evaluate(self._take(rows), self._take(cols), norms))
+            block = part.toarray() if sparse.issparse(part) else np.array(part, dtype=self.dtype)
+        else:
+            norms = (self._norms[rows], self._norms[cols]) if self.kernel.name == "rbf" else None
+            block = self._evaluate(self._take(rows), self._take(cols), norms, out)
+        self.entries += block.size
+        if out is not None and block is not out:
+            out[...] = block
+        return block
 
     def restrict(self, rows: Index, dtype: Any) -> KernelMatrix:
         """The kernel matrix of these rows alone, the rows held contiguously in the float type given."""
-        X = self.X[rows]
-        if self.kernel.name == "precomputed":
+        X, kernel = self.X[rows], self.kernel
+        if kernel.name == "precomputed":
             X = X[:, rows]
-        elif self.kernel.name == "rbf" and not sparse.issparse(X):
-            X = X - X.mean(axis=0, dtype=np.float64)  # distances stay, and cancel less
-        elif sparse.issparse(X) and self.kernel.name != "linear" and X.shape[0] * X.shape[1] <= _DENSE_COPY:
+        elif sparse.issparse(X) and kernel.name != "linear" and X.shape[0] * X.shape[1] <= _DENSE_COPY:
             X = X.toarray()
-        return KernelMatrix(X.astype(dtype, copy=False), self.kernel, dtype)
+        if kernel.name == "rbf":
+            # distances from the centre, in units where γ is one: they cancel least, and fit every float type
+            X = X if sparse.issparse(X) else X - X.mean(axis=0, dtype=np.float64)
+            X, kernel = X * np.sqrt(kernel.gamma), replace(kernel, gamma=1.0)
+        return KernelMatrix(X.astype(dtype, copy=False), kernel, dtype)
 
     def diag(self, rows: Index) -> Array:
         """k(x, x) for the given rows."""
@@ -152,7 +164,8 @@ class KernelMatrix:
         out = np.zeros(Y.shape[0])
         for left in _tiles(Y.shape[0], _SIDE):
             A = self._convert(Y[left])
-            A = A if self._shift is None else A - self._shift
+            if self._shift is not None:
+                A = (A.toarray() if sparse.issparse(A) else A) - self._shift
             squares = self._squared_norms(A) if self.kernel.name == "rbf" else None
             for right in _tiles(len(self), _SIDE):
                 norms = None if squares is None else (squares, self._norms[right])
@@ -166,18 +179,23 @@ class KernelMatrix:
             X = X - X.mean(axis=0, dtype=np.float64)
         return self.kernel.gamma * float(self._squared_norms(X).max())
 
-    def looks_psd(self, rows: Index, random_state: int = 0) -> bool:
-        """False if a sample of at most 200 rows has a clearly negative eigenvalue."""
+    def is_psd(self, rows: Index) -> bool:
+        """False if a sample of at most 200 rows has a clearly negative eigenvalue; an error if it is no kernel."""
         if self.kernel.surely_psd:
             return True
-        sample = np.random.default_rng(random_state).permutation(rows)[:200]
-        block = self.block(sample, sample)
+        sample = np.random.default_rng(0).permutation(rows)[:200]
+        with np.errstate(over="ignore", invalid="ignore"):
+            block = self.block(sample, sample)
+        if not np.isfinite(block).all():
+            raise ValueError(
+                "the kernel is not finite on these rows: scale the columns of X, or change its parameters"
+            )
+        largest = float(np.abs(block).max())
+        rounding = 16.0 * float(np.finfo(self.X.dtype if self.X.dtype == np.float32 else np.float64).eps)
+        if np.abs(block - block.T).max() > max(1e-9, rounding) * largest:
+            raise ValueError("the kernel must be symmetric, got k(x, y) that differs from k(y, x)")
         eigenvalues = np.linalg.eigvalsh(0.5 * (block + block.T))
-        return bool(eigenvalues[0] >= -1e-9 * max(abs(eigenvalues[-1]), abs(eigenvalues[0])))
-
-    def _counted(self, block: Array) -> Array:
-        self.entries += block.size
-        return block
+        return bool(eigenvalues[0] >= -max(1e-9, len(sample) * rounding) * np.abs(eigenvalues).max())
 
     def _take(self, rows: Rows) -> Any:
         return self._convert(self.X[rows])
@@ -191,10 +209,11 @@ class KernelMatrix:
             return np.asarray(A.multiply(A).sum(axis=1), dtype=np.float64).ravel()
         return np.einsum("ij,ij->i", A, A, dtype=np.float64)
 
-    def _evaluate(self, A: Any, B: Any, norms: tuple[Array, Array] | None) -> Array:
+    def _evaluate(self, A: Any, B: Any, norms: tuple[Array, Array] | None, out: Array | None = None) -> Array:
         k = self.kernel
         if callable(k.name):
-            block = np.asarray(k.name(A, B), dtype=np.float64)
+            answer = k.name(A, B)
+            block = np.asarray(answer.toarray() if sparse.issparse(answer) else answer, dtype=np.float64)
             if block.shape != (A.shape[0], B.shape[0]) or not np.isfinite(block).all():
                 raise ValueError(
                     f"kernel must return a finite array of shape {(A.shape[0], B.shape[0])}, "
@@ -204,7 +223,7 @@ class KernelMatrix:
         if norms is not None and not sparse.issparse(A) and A.shape[0] * B.shape[0] >= _FUSED_FROM:
             from usmo.tiles import rbf_block
 
-            return rbf_block(A, B, *norms, k.gamma)
+            return rbf_block(A, B, *norms, k.gamma, out)
         product = A @ B.T
         dots: Array = product.toarray() if sparse.issparse(product) else product
         if norms is not None:

@@ -17,6 +17,7 @@ from usmo.kernels import KernelMatrix
 from usmo.problem import Certificate, PUProblem
 from usmo.solution import Solution
 from usmo.training import (
+    checked,
     compile_once,
     default_cache,
     fresh_values,
@@ -84,11 +85,11 @@ def train_path(
     """Solve and certify problems that differ in λ and π only, each from the solution of the one before."""
     if not problems:
         return []
+    psd = checked(hardest := max(problems, key=lambda problem: float(problem.c2.max())), kernel)
     compile_once()
     from usmo.solvers import blocks
 
     megabytes = default_cache() if cache_size is None else cache_size
-    hardest = max(problems, key=lambda problem: float(problem.c2.max()))
     space = blocks.Workspace.of(hardest, kernel, blocks.precision(hardest, kernel, tol), megabytes)
     q = kernel.product(hardest.unlabelled, hardest.positives, hardest.c1) / hardest.total
     solutions: list[Solution] = []
@@ -107,7 +108,7 @@ def train_path(
     values = fresh_values(hardest, kernel, np.stack(columns, axis=1))
     answers = []
     for k, (problem, solution) in enumerate(zip(problems, solutions, strict=True)):
-        solution, certificate = with_fresh_values(problem, kernel, solution, values[:, k])
+        solution, certificate = with_fresh_values(problem, solution, values[:, k], psd)
         if not is_reached(certificate, solution, tol):
             again, certificate = train(problem, kernel, start=solution.sigma, tol=tol, cache_size=megabytes)
             solution = again.continued_from(solution)

@@ -22,6 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array
 
 from usmo.problem import Array
 
@@ -84,6 +85,9 @@ class BestBin(BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BestBin:
         """Estimate the prior from rows X, y true where a row is a labelled positive."""
+        if self.scenario not in ("case-control", "censored"):
+            raise ValueError(f"scenario must be 'case-control' or 'censored', got {self.scenario!r}")
+        X = check_array(X, accept_sparse="csr", dtype=np.float64)
         labelled = np.asarray(y, dtype=bool)
         weight = np.ones(len(labelled)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
         counts = bool(np.all(weight == np.round(weight)))
@@ -128,7 +132,7 @@ class BestBin(BaseEstimator):
 
 def _row_keys(X: Any, seed: int) -> np.ndarray:
     """A pseudo-random number per row that depends on the row's values only."""
-    salt = seed.to_bytes(8, "little", signed=True)
+    salt = int(seed).to_bytes(8, "little", signed=True)
     if sparse.issparse(X):
         X = X.tocsr().astype(np.float64)
         X.sum_duplicates()

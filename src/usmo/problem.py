@@ -73,6 +73,7 @@ class PUProblem:
         """The problem for a class prior, a regularisation and a weight per row of the table."""
         w_p = np.ones(len(positives)) if weight is None else weight[positives]
         w_u = np.ones(len(unlabelled)) if weight is None else weight[unlabelled]
+        w_p, w_u = w_p / w_p.max(), w_u / w_u.max()
         c1 = w_p * (prior / (2.0 * lam) / math.fsum(w_p))
         c2 = w_u * (1.0 / (2.0 * lam) / math.fsum(w_u))
         return cls(positives, unlabelled, c1, c2)
@@ -125,9 +126,13 @@ class PUProblem:
         up, dn = self.slopes(sigma, G)
         return max(0.0, float(dn.max() - up.min()))
 
-    def resolution(self, q: Array, G: Array) -> float:
-        """The smallest violation that float64 can tell from zero: rounding of the terms that cancel in G."""
-        return 32.0 * float(np.finfo(float).eps) * float(np.abs(q).max() + np.abs(q - G).max())
+    def resolution(self, sigma: Array, diag: Array) -> float:
+        """The smallest violation that float64 can tell from zero: rounding of the terms that may cancel in G.
+
+        They are at most √k(x,x)·Σσ√k(u,u), from U and about as much from P.
+        """
+        root = np.sqrt(np.abs(diag))
+        return 32.0 * float(np.finfo(float).eps) * 2.0 * float(root.max() * (sigma @ root))
 
     def nonbound(self, sigma: Array) -> NDArray[np.bool_]:
         """Rows with 0 < σ < h or h < σ < c2, where f must be -1 or 1."""

@@ -9,11 +9,8 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import OneClassSVM
 
 from usmo.kernels import KernelMatrix
@@ -62,16 +59,18 @@ def from_scores(problem: PUProblem, f: Array) -> Array:
 
 
 def one_class_scores(problem: PUProblem, kernel: KernelMatrix) -> Array:
-    """Decision values on U of a one-class SVM (ν = ½) trained on P."""
+    """Decision values on U of a one-class SVM (ν = ½) trained on P.
+
+    For a kernel that may be indefinite, on which a one-class SVM need not converge, the mean of k(x, ·) over P.
+    """
     positives = problem.positives
     if len(positives) > _RANKING_POSITIVES:
         positives = positives[np.linspace(0, len(positives) - 1, _RANKING_POSITIVES).astype(np.intp)]
+    if not kernel.kernel.surely_psd:
+        return kernel.product(problem.unlabelled, positives, np.full(len(positives), 1.0 / len(positives)))
     K = kernel.block(positives, positives)
     scale = float(np.abs(K).max()) or 1.0
-    with warnings.catch_warnings():
-        # the ranking need not be exact, and an indefinite kernel may never converge
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        machine = OneClassSVM(kernel="precomputed", nu=0.5, max_iter=10 * len(positives) + 1000).fit(K / scale)
+    machine = OneClassSVM(kernel="precomputed", nu=0.5).fit(K / scale)
     support: Index = positives[machine.support_]
     return kernel.product(problem.unlabelled, support, machine.dual_coef_[0] / scale)
 

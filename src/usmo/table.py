@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +43,13 @@ class Table:
             raise ValueError(
                 "y must hold two values, the greater marking labelled positives and the other unlabelled rows; "
                 f"got only one class: {classes.tolist()}"
+            )
+        if classes.dtype.kind in "OUS":
+            warnings.warn(
+                f"y holds text: {classes[1]!r}, the greater value, is taken for labelled positive, {classes[0]!r} "
+                "for unlabelled",
+                UserWarning,
+                stacklevel=6,
             )
         if square and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be a square kernel matrix with kernel='precomputed', got shape {X.shape}")

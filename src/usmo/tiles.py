@@ -22,8 +22,9 @@ from threadpoolctl import ThreadpoolController
 
 from usmo._jit import compiled
 
-_TILE_ROWS = 64
-"""Rows of a tile: within 5 % of the best from 32 to 128 at d = 10, 50 and 784."""
+_TILE_ROWS, _WIDE_TILE_ROWS, _WIDE = 64, 256, 200
+"""Rows of a tile, below and above this many columns: few rows keep the tile in cache for the exponential, many
+make BLAS pack the other side less often (d = 784: 64 rows take a quarter longer than 256)."""
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.693145751953125, 1.42860682030941723212e-6
@@ -87,9 +88,11 @@ def _subtract_rows(G, rows, slots, weights, first, last):  # type: ignore[no-unt
                 G[j] -= w * row[j]
 
 
-def rbf_block(A: Any, B: Any, a2: Any, b2: Any, gamma: float) -> Any:
+def rbf_block(A: Any, B: Any, a2: Any, b2: Any, gamma: float, out: Any = None) -> Any:
     """The kernel block of dense rows A and B of one float type, with their squared norms."""
-    out = np.empty((A.shape[0], B.shape[0]), dtype=A.dtype)
+    if out is None:
+        out = np.empty((A.shape[0], B.shape[0]), dtype=A.dtype)
+    tile_rows = _WIDE_TILE_ROWS if A.shape[1] >= _WIDE else _TILE_ROWS
     finish = _finish64 if A.dtype == np.float64 else _finish32
     g = A.dtype.type(gamma)
 
@@ -103,7 +106,7 @@ def rbf_block(A: Any, B: Any, a2: Any, b2: Any, gamma: float) -> Any:
         out[:, part] = tile
 
     if A.shape[0] >= 2 * _TILE_ROWS:
-        over_tiles(by_rows, A.shape[0], _TILE_ROWS)
+        over_tiles(by_rows, A.shape[0], min(tile_rows, -(-A.shape[0] // 2)))
     else:
         over_tiles(by_columns, B.shape[0], max(256, 2**20 // max(1, A.shape[0] * A.shape[1])))
     return out

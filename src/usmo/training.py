@@ -26,6 +26,12 @@ _MOST_CACHE, _CACHE_SHARE = 1000.0, 0.25
 
 _USMO_CACHE = 200.0
 
+_LARGEST = 1e290
+"""Bound on the sums of kernel values that occur, short of where float64 overflows."""
+
+_QP_GAP = 1e-6
+"""Relative gap above which the QP library's answer is reported as short of precision."""
+
 
 def train(
     problem: PUProblem,
@@ -44,15 +50,18 @@ def train(
 
     ``checkpoint`` names a file and the seconds between two writings of it ("blocks" only).
     """
-    used = np.union1d(problem.positives, problem.unlabelled)
-    if not np.isfinite(kernel.diag(used)).all():
-        raise ValueError("the kernel overflows on these rows: scale the columns of X, or lower gamma or degree")
+    psd = checked(problem, kernel)
     file = None if checkpoint is None else Checkpoint(*checkpoint, problem, kernel)
     known = None if file is None else file.load()
     if solver == "qp":
+        if not psd:
+            raise ValueError("solver='qp' needs a positive semidefinite kernel; 'blocks' and 'usmo' do not")
         from usmo.solvers import qp
 
-        return _judged(problem, kernel, qp.solve(problem, kernel, max_iter=max_iter))
+        by_qp, certificate = _judged(problem, kernel, qp.solve(problem, kernel, max_iter=max_iter), psd)
+        if by_qp.status == "optimal" and certificate.relative_gap > _QP_GAP:
+            by_qp = replace(by_qp, status="precision")
+        return by_qp, certificate
 
     compile_once()
     from usmo.solvers import blocks, usmo
@@ -60,7 +69,8 @@ def train(
     limits = Limits(max_iter, max_time)
     sigma = start if known is None else known[2]
     G_known = None if known is None else (known[0], known[1])
-    solution, attempt = None, 0
+    solution: Solution | None = None
+    attempt = 0
     while True:
         steps = max_iter if max_iter < 0 or solution is None else max_iter - solution.iterations
         left = None if max_time is None else max(0.0, max_time - limits.seconds)
@@ -80,7 +90,7 @@ def train(
                 save=None if file is None else file.save,
             )  # fmt: skip
         solution = found if solution is None else found.continued_from(solution)
-        solution, certificate = _judged(problem, kernel, solution)
+        solution, certificate = _judged(problem, kernel, solution, psd)
         reached = is_reached(certificate, solution, tol)
         if solution.status in ("optimal", "precision") and not reached and attempt < _RESUMES:
             # what the solver kept up to date has drifted: go on from the fresh values
@@ -99,15 +109,28 @@ def is_reached(certificate: Certificate, solution: Solution, tol: float) -> bool
     return certificate.kkt_violation <= tol + _ROUNDING * float(np.abs(solution.G).max())
 
 
-def _judged(problem: PUProblem, kernel: KernelMatrix, solution: Solution) -> tuple[Solution, Certificate]:
+def checked(problem: PUProblem, kernel: KernelMatrix) -> bool:
+    """Whether the kernel is positive semidefinite, as far as a sample tells; an error if it is unusable."""
+    used = np.union1d(problem.positives, problem.unlabelled)
+    largest = float(np.abs(kernel.diag(used)).max())
+    if not largest * problem.total * len(used) < _LARGEST:
+        raise ValueError(
+            "the kernel overflows on these rows: scale the columns of X, raise lam, or lower gamma or degree"
+        )
+    return kernel.is_psd(used)
+
+
+def _judged(
+    problem: PUProblem, kernel: KernelMatrix, solution: Solution, psd: bool
+) -> tuple[Solution, Certificate]:
     """The solution with G and β from decision values computed afresh in float64, and its certificate."""
     alpha = problem.table_coefficients(solution.sigma, len(kernel))[:, None]
     values = fresh_values(problem, kernel, alpha)[:, 0]
-    return with_fresh_values(problem, kernel, solution, values)
+    return with_fresh_values(problem, solution, values, psd)
 
 
 def with_fresh_values(
-    problem: PUProblem, kernel: KernelMatrix, solution: Solution, values: Array
+    problem: PUProblem, solution: Solution, values: Array, psd: bool
 ) -> tuple[Solution, Certificate]:
     """G, β and the certificate of a solution from Kα on every row of the table."""
     G = values[problem.unlabelled]
@@ -116,7 +139,6 @@ def with_fresh_values(
     average = problem.bias(solution.sigma, G)
     if problem.gap(solution.sigma, average, G) <= problem.gap(solution.sigma, beta, G):
         beta = average
-    psd = kernel.looks_psd(np.union1d(problem.positives, problem.unlabelled))
     certificate = problem.certificate(solution.sigma, beta, values[problem.positives], G, convex=psd)
     return replace(solution, G=G, beta=beta), certificate
 
@@ -132,7 +154,7 @@ def fresh_values(problem: PUProblem, kernel: KernelMatrix, alpha: Array) -> Arra
 
 def certify(problem: PUProblem, kernel: KernelMatrix, solution: Solution) -> Certificate:
     """The certificate of a solution, from decision values computed afresh."""
-    return _judged(problem, kernel, solution)[1]
+    return _judged(problem, kernel, solution, checked(problem, kernel))[1]
 
 
 def default_cache() -> float:

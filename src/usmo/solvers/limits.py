@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -16,7 +17,12 @@ Progress = Callable[[PassRecord, Array], bool | None]
 
 
 class Limits:
-    """The step limit, the time limit and the user's word, and the history they are judged by."""
+    """The step limit, the time limit and the user's word, and the history they are judged by.
+
+    Where rounding is all that is left, or the kernel so badly scaled that two-row steps only crawl, the violation
+    stays where it is while steps go on for ever: after ``patience`` passes without a smaller one the fit ends, for
+    want of precision.
+    """
 
     def __init__(
         self,
@@ -24,6 +30,7 @@ class Limits:
         max_time: float | None = None,
         progress: Progress | None = None,
         save: Save | None = None,
+        patience: int = 100,
     ) -> None:
         self.began = time.perf_counter()
         self.max_iter = max_iter
@@ -31,6 +38,7 @@ class Limits:
         self.history: list[PassRecord] = []
         self._progress, self._save = progress, save
         self._stopped = False
+        self._patience, self._best, self._since = patience, math.inf, 0
 
     @property
     def seconds(self) -> float:
@@ -38,6 +46,9 @@ class Limits:
 
     def report(self, record: PassRecord, sigma: Array) -> None:
         self.history.append(record)
+        self._since += 1
+        if record.violation < 0.99 * self._best:
+            self._best, self._since = record.violation, 0
         if self._progress is not None and self._progress(record, sigma):
             self._stopped = True
 
@@ -53,4 +64,6 @@ class Limits:
             return "max_iter"
         if self.deadline is not None and time.perf_counter() >= self.deadline:
             return "max_time"
+        if self._since >= self._patience:
+            return "precision"
         return None

@@ -15,8 +15,9 @@ import numpy as np
 
 from usmo._jit import compiled
 
-SNAP = 2.0**-46
-"""Share of c2 within which a value counts as 0, h or c2: some tens of units in the last place."""
+SNAP = 2.0**-50
+"""Share of c2 within which a value counts as 0, h or c2: four units in the last place. A coarser one would undo
+steps that matter where k(x,x)·c2 is large, and the steps would go on for ever."""
 
 
 @compiled

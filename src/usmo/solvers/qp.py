@@ -25,6 +25,8 @@ from usmo.solution import PassRecord, Solution, Status
 _ACCURACY = 1e-12
 """What the library is asked for. The last digits cost one or two iterations and make the active set plain."""
 
+_NO_LIMIT = 10_000
+
 _SNAP = 1e-4
 """Largest share of c2 by which an interior point may fall short of the value its row is put to."""
 
@@ -90,8 +92,7 @@ def solve(problem: PUProblem, kernel: KernelMatrix, *, max_iter: int = -1) -> So
     settings.verbose = False
     settings.direct_solve_method = "faer"
     settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = _ACCURACY
-    if max_iter >= 0:
-        settings.max_iter = max(1, max_iter)
+    settings.max_iter = _NO_LIMIT if max_iter < 0 else max_iter
     found = clarabel.DefaultSolver(hessian, cost, constraints, limits, cones, settings).solve()
 
     interior = problem.repair(np.asarray(found.x)[:n] * scale)
@@ -99,7 +100,8 @@ def solve(problem: PUProblem, kernel: KernelMatrix, *, max_iter: int = -1) -> So
     ends = [(interior, beta), _crossover(problem, K, q, interior, beta)]
     sigma, beta = min(ends, key=lambda end: problem.gap(end[0], end[1], q - K @ end[0]))
     G = q - K @ sigma
-    status: Status = "max_iter" if str(found.status) == "MaxIterations" else "optimal"
+    names: dict[str, Status] = {"Solved": "optimal", "AlmostSolved": "optimal", "MaxIterations": "max_iter"}
+    status = names.get(str(found.status), "precision")
     record = PassRecord(
         kind="interior point",
         steps=int(found.iterations),

@@ -17,12 +17,12 @@ from usmo.problem import Index
 class RowCache:
     """Rows of a kernel matrix, at most ``budget`` bytes of them (but never fewer than ``least``).
 
-    ``compute`` gives the rows of the members asked for, each of ``width`` values.
+    ``compute`` is given members and an array to write their rows to, each of ``width`` values.
     """
 
     def __init__(
         self,
-        compute: Callable[[Index], Any],
+        compute: Callable[[Index, Any], object],
         members: int,
         width: int,
         budget: float,
@@ -53,7 +53,6 @@ class RowCache:
         missing = members[present < 0]
         if len(missing) == 0:
             return
-        computed = self.compute(missing)
         free = np.arange(self._used, min(self._used + len(missing), self.capacity))
         self._used += len(free)
         if len(free) < len(missing):
@@ -61,8 +60,13 @@ class RowCache:
             old = old[self.stamp[old] < self.clock[0]]
             evicted = old[~np.isin(old, free)][: len(missing) - len(free)]
             self.slot[self._owner[evicted]] = -1
-            free = np.concatenate([free, evicted])
+            free = np.sort(np.concatenate([free, evicted]))
+        if free[-1] - free[0] == len(free) - 1:
+            self.compute(missing, self.buffer[free[0] : free[-1] + 1])
+        else:
+            rows = np.empty((len(missing), self.buffer.shape[1]), dtype=self.buffer.dtype)
+            self.compute(missing, rows)
+            self.buffer[free] = rows
         self.slot[missing] = free
         self._owner[free] = missing
         self.stamp[free] = self.clock[0]
-        self.buffer[free] = computed

@@ -1,0 +1,219 @@
+"""The block solver's table: python -m benchmarks.blocks [figure …]   (figures: see FIGURES below)
+
+Every figure is a ratio or a count from one run; times are the best of several. With USMO_DATA set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+import numpy as np
+import psutil
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC
+
+from benchmarks.large import NAMES, problem, pu_table
+from usmo import PUSVC, path
+from usmo.kernels import KernelMatrix
+from usmo.problem import PUProblem
+from usmo.solvers import blocks
+from usmo.tiles import rbf_block
+from usmo.training import compile_once, train
+
+LAMBDAS = (1e-3, 1e-4, 1e-5)
+
+
+def best(work: Callable[[], object], times: int = 3) -> float:
+    found = []
+    for _ in range(times):
+        began = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - began)
+    return min(found)
+
+
+def rows_alone(task: PUProblem, kernel: KernelMatrix, solver_rows: float, dtype: object, support: int) -> float:
+    """Seconds for the kernel rows of a fit by the same tiles: the solver's, then the certificate's."""
+    n = task.n
+    matrix = kernel.restrict(task.unlabelled, dtype)
+    whole = KernelMatrix(kernel.X, kernel.kernel)
+    everything = np.arange(len(whole))
+
+    def work() -> None:
+        left = round(solver_rows)
+        while left > 0:
+            matrix.block(np.arange(min(left, blocks.BLOCK)), slice(None))
+            left -= blocks.BLOCK
+        whole.product(everything, everything[: min(support, n)], np.ones(min(support, n)))
+
+    return best(work)
+
+
+def figure_rows() -> None:
+    print("kernel rows / n at n = 10,000, and fit time / time of the same rows alone (certificate included)")
+    over, ratios = [], []
+    for name in NAMES:
+        for lam in LAMBDAS:
+            task, kernel = problem(name, 10_000, lam)
+            dtype = blocks.precision(task, kernel, 1e-3)
+            solution, proof = train(task, kernel)
+            seconds = best(lambda task=task, kernel=kernel: train(task, kernel))
+            share = np.count_nonzero(solution.sigma) / task.n
+            support = np.count_nonzero(task.table_coefficients(solution.sigma, len(kernel)))
+            alone = rows_alone(task, kernel, solution.kernel_rows, dtype, support)
+            over.append(solution.kernel_rows / task.n - share)
+            ratios.append(seconds / alone)
+            print(
+                f"  {name:8s} lam {lam:g}  rows/n {solution.kernel_rows / task.n:.3f}  nnz/n {share:.3f}  over "
+                f"{over[-1]:.3f}  rounds {solution.iterations:3d}  {np.dtype(dtype).name}  "
+                f"gap {proof.relative_gap:.1e}  kkt {proof.kkt_violation:.1e}  time/rows alone {ratios[-1]:.2f}",
+                flush=True,
+            )
+    print(f"  over nnz/n: mean {np.mean(over):.3f}, worst {np.max(over):.3f}   (promised ≤ 0.25, ≤ 0.5)")
+    print(f"  time / rows alone: mean {np.mean(ratios):.2f}, worst {np.max(ratios):.2f}   (promised ≤ 1.5)")
+
+
+def figure_tiles() -> None:
+    print("fused rbf tile against sklearn.metrics.pairwise.rbf_kernel, float64, 1,000 × 5,000")
+    rng = np.random.default_rng(0)
+    for d, promised in ((10, 4.0), (784, 1.3)):
+        A, B = rng.normal(size=(1000, d)), rng.normal(size=(5000, d))
+        a2, b2 = np.einsum("ij,ij->i", A, A), np.einsum("ij,ij->i", B, B)
+        theirs = best(lambda A=A, B=B, d=d: rbf_kernel(A, B, gamma=1 / d), 7)
+        ours = best(lambda A=A, B=B, a2=a2, b2=b2, d=d: rbf_block(A, B, a2, b2, 1 / d), 7)
+        low = [x.astype(np.float32) for x in (A, B, a2, b2)]
+        single = best(lambda low=low, d=d: rbf_block(*low, 1 / d), 7)
+        print(f"  d {d:4d}: {theirs / ours:5.2f} × faster (promised {promised}); float32 {theirs / single:.2f} ×")
+
+
+def figure_rivals() -> None:
+    print("fit against SVC and sklearnex SVC (P against U, balanced, same γ, C = 1); PUSVC with π given, λ = 1e-4")
+    try:
+        from sklearnex.svm import SVC as FastSVC
+    except ImportError:
+        FastSVC = None
+        print("  sklearnex is not installed: pip install scikit-learn-intelex")
+    ratios: dict[str, list[float]] = {"SVC": [], "sklearnex": []}
+    for name in NAMES:
+        for n in (10_000, 20_000):
+            X, y, prior = pu_table(name, n)
+            ours = best(lambda X=X, y=y, prior=prior: PUSVC(prior, lam=1e-4).fit(X, y), 2)
+            line = f"  {name:8s} n {n:6d}  ours {ours:6.2f} s"
+            for rival, make in (("SVC", SVC), ("sklearnex", FastSVC)):
+                if make is None:
+                    continue
+                theirs = best(
+                    lambda X=X, y=y, make=make: make(class_weight="balanced").fit(X, y), 1 if n > 10_000 else 2
+                )
+                ratios[rival].append(theirs / ours)
+                line += f"   {rival} {theirs / ours:6.2f} × our time"
+            print(line, flush=True)
+    for rival, found in ratios.items():
+        if found:
+            print(f"  {rival}: {np.exp(np.mean(np.log(found))):.2f} × our time on (geometric) average")
+
+
+def figure_qp() -> None:
+    print("fit against solver='qp' (MNIST, λ = 1e-4)")
+    for n in (2000, 4000):
+        X, y, prior = pu_table("mnist", n)
+        ours = best(lambda X=X, y=y, prior=prior: PUSVC(prior, lam=1e-4).fit(X, y))
+        theirs = best(lambda X=X, y=y, prior=prior: PUSVC(prior, lam=1e-4, solver="qp").fit(X, y), 1)
+        print(f"  n {n}: {theirs / ours:.0f} × faster   (promised 50)", flush=True)
+
+
+def figure_mnist() -> None:
+    print("MNIST n = 59,900, rbf, λ = 1e-4, τ = 1e-3, in a process of its own")
+    subprocess.run([sys.executable, "-m", "benchmarks.blocks", "--mnist"], check=True)
+
+
+def measure_mnist() -> None:
+    X, y, prior = pu_table("mnist", 59_900)
+    compile_once()
+    before = psutil.Process().memory_info().rss
+    began = time.perf_counter()
+    model = PUSVC(prior, lam=1e-4).fit(X, y)
+    seconds = time.perf_counter() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    n, nonzero = int((y == 0).sum()), len(model.support_) - int(y.sum())
+    print(
+        f"  {seconds:.0f} s, rows/n {model.kernel_rows_ / n:.3f}, nnz/n {nonzero / n:.3f}, "
+        f"peak over the data {(peak - before) / 2**20:.0f} MB (promised ≤ 1500; data {X.nbytes / 2**20:.0f} MB), "
+        f"gap {model.certificate_.relative_gap:.1e}, kkt {model.certificate_.kkt_violation:.1e}",
+        flush=True,
+    )
+
+
+def figure_path() -> None:
+    print("path of 20 λ from 1e-1 to 1e-5 against one cold fit at 1e-5, n = 10,000")
+    for name in ("mnist", "bank"):
+        X, y, prior = pu_table(name, 10_000)
+        lams = np.logspace(-1, -5, 20)
+        one = best(lambda X=X, y=y, prior=prior: PUSVC(prior, lam=1e-5).fit(X, y), 2)
+        many = best(lambda X=X, y=y, prior=prior, lams=lams: path(PUSVC(prior), X, y, lams=lams), 1)
+        models = path(PUSVC(prior), X, y, lams=lams)
+        worst = max(model.certificate_.kkt_violation for model in models)
+        rows = sum(model.kernel_rows_ for model in models) / 10_000
+        print(
+            f"  {name}: {many / one:.2f} × (promised ≤ 4); rows/n {rows:.2f} in all, worst kkt {worst:.1e}",
+            flush=True,
+        )
+
+
+def figure_growth() -> None:
+    print("growth of time with n (λ = 1e-4)")
+    for name in ("mnist", "shuttle"):
+        sizes, seconds, rows = (5000, 10_000, 20_000, 40_000), [], []
+        for n in sizes:
+            X, y, prior = pu_table(name, n)
+            models: list[PUSVC] = []
+            seconds.append(
+                best(lambda X=X, y=y, prior=prior, m=models: m.append(PUSVC(prior, lam=1e-4).fit(X, y)), 2)
+            )
+            rows.append(models[0].kernel_rows_)
+        exponents = [np.polyfit(np.log(sizes), np.log(values), 1)[0] for values in (seconds, rows)]
+        times = " ".join(f"{s:.1f}" for s in seconds)
+        print(
+            f"  {name}: exponent {exponents[0]:.2f} (promised ≤ 2), of kernel rows {exponents[1]:.2f}; {times} s",
+            flush=True,
+        )
+
+
+def figure_compile() -> None:
+    print("first fit on a cold Numba cache against a warm one")
+    fit = "PUSVC(0.5).fit(np.arange(8.0)[:, None], [0, 0, 0, 0, 0, 1, 1, 1])"
+    code = f"import numpy as np; from usmo import PUSVC; {fit}"
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
+
+        def run() -> None:
+            subprocess.run([sys.executable, "-c", code], env=environment, check=True, stderr=subprocess.PIPE)
+
+        cold = best(run, 1)
+        warm = best(run)
+    print(f"  cold adds {cold - warm:.1f} s (promised ≤ 10, announced on stderr), {cold / warm:.1f} × warm")
+
+
+FIGURES = {
+    "rows": figure_rows, "tiles": figure_tiles, "rivals": figure_rivals, "qp": figure_qp, "mnist": figure_mnist,
+    "path": figure_path, "growth": figure_growth, "compile": figure_compile,
+}  # fmt: skip
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("figures", nargs="*", default=list(FIGURES), help=", ".join(FIGURES))
+    parser.add_argument("--mnist", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.mnist:
+        measure_mnist()
+    else:
+        compile_once()
+        for name in arguments.figures:
+            FIGURES[name]()

@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 export USMO_DATA ?= $(realpath ../shared/data)
 
-.PHONY: demo test test-sklearn bench-foundation clean
+.PHONY: demo test test-sklearn bench bench-foundation clean
 
 demo: $(READY)
 	$(PY) examples/digits.py --save out/demo.png
@@ -24,6 +24,11 @@ test-sklearn:
 	$(PYTHON) -m venv .venv-$(VERSION)
 	.venv-$(VERSION)/bin/pip install --quiet -e ".[qp]" "scikit-learn==$(VERSION)" pytest pytest-xdist hypothesis
 	.venv-$(VERSION)/bin/python -m pytest -n auto tests/test_sklearn.py tests/test_estimators.py
+
+# The block solver's table, and its starting points
+bench: $(READY)
+	$(PY) -m benchmarks.blocks
+	$(PY) -m benchmarks.starts
 
 # The figures of the foundation: exactness on all 96 problems, the QP library, memory, imports, prior scores
 bench-foundation: $(READY)

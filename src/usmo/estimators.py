@@ -375,8 +375,8 @@ def _warn(solution: Solution, certificate: Any, tol: float) -> None:
         warnings.warn(f"a callback ended the fit: {reached}.", ConvergenceWarning, stacklevel=4)
     elif solution.status == "precision":
         warnings.warn(
-            f"the fit came to rest short of tol, for want of precision: {reached}. Scale the columns of X (for example with "
-            "StandardScaler) or raise lam.",
+            f"the fit came to rest short of tol, for want of precision: {reached}. Scale the columns of X (for "
+            "example with StandardScaler) or raise lam.",
             ConvergenceWarning,
             stacklevel=4,
         )

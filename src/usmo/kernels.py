@@ -28,6 +28,8 @@ _CENTRE_ABOVE = 4096.0
 _FUSED_FROM = 2**16
 """Entries of an rbf block from which the compiled tiles are used; below, loading them costs more than it saves."""
 
+_THIN = 0.02
+
 _DENSE_COPY = 2**26
 """Entries up to which a sparse table is copied dense for the block solver: dense products are then faster."""
 
@@ -88,6 +90,10 @@ class KernelMatrix:
         self.X = X
         self.dtype = np.dtype(dtype)
         self.entries = 0
+        # products of dense tiles are many times faster than sparse ones unless the table is very thin
+        self._dense_tiles = (
+            sparse.issparse(X) and X.nnz > _THIN * X.shape[0] * X.shape[1] and kernel.name != "precomputed"
+        )
         self._shift: Array | None = None
         self._norms: Array = np.empty(0)
         if kernel.name == "rbf":
@@ -164,8 +170,10 @@ class KernelMatrix:
         out = np.zeros(Y.shape[0])
         for left in _tiles(Y.shape[0], _SIDE):
             A = self._convert(Y[left])
+            if sparse.issparse(A) and (self._dense_tiles or not sparse.issparse(self.X)):
+                A = A.toarray()
             if self._shift is not None:
-                A = (A.toarray() if sparse.issparse(A) else A) - self._shift
+                A = A - self._shift
             squares = self._squared_norms(A) if self.kernel.name == "rbf" else None
             for right in _tiles(len(self), _SIDE):
                 norms = None if squares is None else (squares, self._norms[right])
@@ -173,11 +181,11 @@ class KernelMatrix:
         return out
 
     def spread(self, rows: Index) -> float:
-        """γ·max‖x - centre‖² over dense rows (γ·max‖x‖² over sparse ones), a bound on the exponents of rbf."""
+        """The size of rbf's exponents: γ‖x - centre‖² (sparse: γ‖x‖²), exceeded by one row in a hundred."""
         X = self.X[rows]
         if not sparse.issparse(X):
             X = X - X.mean(axis=0, dtype=np.float64)
-        return self.kernel.gamma * float(self._squared_norms(X).max())
+        return self.kernel.gamma * float(np.quantile(self._squared_norms(X), 0.99))
 
     def is_psd(self, rows: Index) -> bool:
         """False if a sample of at most 200 rows has a clearly negative eigenvalue; an error if it is no kernel."""
@@ -198,7 +206,10 @@ class KernelMatrix:
         return bool(eigenvalues[0] >= -max(1e-9, len(sample) * rounding) * np.abs(eigenvalues).max())
 
     def _take(self, rows: Rows) -> Any:
-        return self._convert(self.X[rows])
+        part = self._convert(self.X[rows])
+        if self._dense_tiles:
+            part = part.toarray()
+        return part
 
     def _convert(self, A: Any) -> Any:
         return A.astype(self.dtype, copy=False)

@@ -60,7 +60,9 @@ if __name__ == "__main__":
 
         began, errors = time.perf_counter(), []
         for X, labelled, true in every:
-            own = mock.patch.object(priors, "_held_out_scores", scores if model else priors._held_out_scores)
+            own = mock.patch.object(
+                priors, "_held_out_scores", scores if model is not None else priors._held_out_scores
+            )
             with own:
                 errors.append(priors.BestBin().fit(X, labelled).prior_ - true)
         e = np.array(errors)

@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 export USMO_DATA ?= $(realpath ../shared/data)
 
-.PHONY: demo test test-sklearn bench bench-foundation clean
+.PHONY: demo test test-sklearn bench bench-foundation bench-tools clean
 
 demo: $(READY)
 	$(PY) examples/digits.py --save out/demo.png
@@ -26,17 +26,20 @@ test-sklearn:
 	.venv-$(VERSION)/bin/python -m pytest -n auto tests/test_sklearn.py tests/test_estimators.py
 
 # The block solver's table, and its starting points
-bench: $(READY)
+bench: $(READY) bench-tools
 	$(PY) -m benchmarks.blocks
 	$(PY) -m benchmarks.starts
 
 # The figures of the foundation: exactness on all 96 problems, the QP library, memory, imports, prior scores
-bench-foundation: $(READY)
+bench-foundation: $(READY) bench-tools
 	$(PY) -m benchmarks.exactness
 	$(PY) -m benchmarks.oracle
 	$(PY) -m benchmarks.memory
 	$(PY) -m benchmarks.imports
 	$(PY) -m benchmarks.prior_scores
+
+bench-tools: $(READY)
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e ".[bench]"
 
 $(READY): pyproject.toml
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)

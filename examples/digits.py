@@ -39,7 +39,7 @@ def main(digit: int, known_images: int, save: Path | None) -> None:
         f"certificate  the objective is within {100 * proof.relative_gap:.4f} % of the optimum "
         f"(gap {proof.gap:.1e}, KKT violation {proof.kkt_violation:.1e})"
     )
-    print(f"work         {model.n_iter_} steps, {model.kernel_rows_:.0f} kernel rows of {hidden.sum()}\n")
+    print(f"work         {model.n_iter_} rounds, {model.kernel_rows_:.0f} kernel rows of {hidden.sum()}\n")
     print(f"On the {hidden.sum()} hidden labels        F1  precision  recall    AUC")
     scores = {"usmo.PUSVC": model} | naive
     for name, estimator in scores.items():

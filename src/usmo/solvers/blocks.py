@@ -11,8 +11,8 @@ ones hold less than a share of the violation.
 The start: a quarter of the rows is solved first (recursively), its decision function is extended to all rows, and
 thresholding it at ±1 gives σ for most rows for good. The kernel rows computed are then the non-zero σ plus a tenth
 of n. Measured on 8 problems of 10,000 rows (``python -m benchmarks.starts``), rows/n and time relative to this
-start: this one 0.48 and 1; the paper's 0.50 and 1.02; thresholds of the kernel mean of P 0.53 and 1.08; uniform 1.01
-and 3.5; a low-rank solution (300 Nyström features) 0.47 and 2.2.
+start: this one 0.48 and 1; the paper's 0.50 and 1.02; thresholds of the kernel mean of P 0.53 and 1.08; uniform
+1.01 and 3.5; a low-rank solution (300 Nyström features) 0.47 and 2.2.
 
 There is no shrinking: fits take 4 to 20 rounds, and updating G on all rows is less than a tenth of their time.
 

@@ -33,6 +33,7 @@ bench: $(READY) bench-tools
 # The figures of the foundation: exactness on all 96 problems, the QP library, memory, imports, prior scores
 bench-foundation: $(READY) bench-tools
 	$(PY) -m benchmarks.exactness
+	$(PY) -m benchmarks.exactness --solver blocks
 	$(PY) -m benchmarks.oracle
 	$(PY) -m benchmarks.memory
 	$(PY) -m benchmarks.imports

@@ -1,4 +1,6 @@
-"""The solvers against the QP library on the paper's 12 small tables × 2 kernels × 4 λ: python -m benchmarks.exactness [--solver blocks]
+"""A solver against the QP library on the paper's 12 small tables × 2 kernels × 4 λ.
+
+    python -m benchmarks.exactness [--solver blocks]
 
 For tol = 1e-4 (what is promised) and tol = 1e-6 (what it costs): relative excess of the dual objective over
 the QP library's, KKT violation, relative duality gap, steps, kernel rows. Ends with a line per promise.

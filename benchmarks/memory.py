@@ -18,7 +18,7 @@ import psutil
 from usmo import PUSVC
 
 
-def measure(n: int, d: int, lam: float) -> None:
+def measure(n: int, d: int, lam: float, solver: str) -> None:
     rng = np.random.default_rng(0)
     positive = rng.random(n + 100) < 0.3
     X = rng.normal(size=(n + 100, d)) + np.where(positive, 0.5, -0.5)[:, None]
@@ -27,11 +27,11 @@ def measure(n: int, d: int, lam: float) -> None:
     PUSVC(0.3).fit(X[:200], np.arange(200) < 20)
     before = psutil.Process().memory_info().rss
     began = time.perf_counter()
-    model = PUSVC(0.3, lam=lam).fit(X, y)
+    model = PUSVC(0.3, lam=lam, solver=solver).fit(X, y)
     seconds = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(
-        f"n {n:6d}  d {d:3d}  lam {lam:g}  peak over the data {(peak - before) / 2**20:5.0f} MB  "
+        f"{solver:6s}  n {n:6d}  d {d:3d}  lam {lam:g}  peak over the data {(peak - before) / 2**20:5.0f} MB  "
         f"(before {before / 2**20:.0f} MB, data {X.nbytes / 2**20:.1f} MB)  "
         f"kernel rows/n {model.kernel_rows_ / n:.2f}  "
         f"non-bound {model.history_[-1].nonbound}  gap {model.certificate_.relative_gap:.1e}  {seconds:.0f} s",
@@ -41,10 +41,13 @@ def measure(n: int, d: int, lam: float) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--one", nargs=3, type=float, metavar=("N", "D", "LAM"))
+    parser.add_argument("--one", nargs=4, metavar=("N", "D", "LAM", "SOLVER"))
     arguments = parser.parse_args()
     if arguments.one:
-        measure(int(arguments.one[0]), int(arguments.one[1]), arguments.one[2])
+        n, d, lam, solver = arguments.one
+        measure(int(n), int(d), float(lam), solver)
     else:
-        for case in (("5000", "20", "1e-3"), ("20000", "20", "1e-2"), ("20000", "20", "1e-3")):
-            subprocess.run([sys.executable, "-m", "benchmarks.memory", "--one", *case], check=True)
+        for solver in ("usmo", "blocks"):
+            for lam in ("1e-2", "1e-3", "1e-4"):
+                case = ["20000", "20", lam, solver]
+                subprocess.run([sys.executable, "-m", "benchmarks.memory", "--one", *case], check=True)

@@ -70,7 +70,7 @@ class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     max_time : float, default=None
         Limit on the seconds spent in "blocks" or "usmo". The best solution so far is kept, with its certificate.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel rows. "auto" is a quarter of the free memory but at most 1,000 for "blocks", and
+        Megabytes for kernel rows. "auto" is a quarter of the free memory but at most 400 for "blocks", and
         200 for "usmo".
     checkpoint : path, default=None
         File for the state of a long fit ("blocks"), written every ``checkpoint_seconds`` and removed at the end.

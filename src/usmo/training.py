@@ -21,7 +21,7 @@ _RESUMES = 3
 _ROUNDING = 1e-9
 """Share of max|G| by which the fresh violation may exceed the tolerance: rounding of the evaluation itself."""
 
-_MOST_CACHE, _CACHE_SHARE = 1000.0, 0.25
+_MOST_CACHE, _CACHE_SHARE = 400.0, 0.25
 """The block solver's row cache by default: this share of the free memory, at most this many megabytes."""
 
 _USMO_CACHE = 200.0

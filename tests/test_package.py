@@ -5,8 +5,10 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 import usmo
-from usmo import estimators
+from usmo import estimators, homotopy
 
 FIT = (
     "import numpy as np; from usmo import PUSVC; PUSVC(0.5).fit(np.arange(8.0)[:, None], [0, 0, 0, 0, 0, 1, 1, 1])"
@@ -51,8 +53,9 @@ print(before == [len(f.signatures) for f in functions])
     assert run(code).stdout.strip() == "True"
 
 
-def test_docstring_example_runs():
-    results = doctest.testmod(estimators)
+@pytest.mark.parametrize("module", [estimators, homotopy])
+def test_docstring_example_runs(module):
+    results = doctest.testmod(module)
     assert results.attempted >= 6
     assert results.failed == 0
 

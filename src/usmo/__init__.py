@@ -1,7 +1,7 @@
 """Exact, certified kernel classifiers from positive and unlabelled rows."""
 
 from usmo.estimators import PUSVC
-from usmo.path import path
+from usmo.homotopy import path
 
 __all__ = ["PUSVC", "path"]
 __version__ = "0.1.0.dev0"

@@ -5,7 +5,7 @@ import pytest
 
 from tests.oracles import random_problem, random_table
 from usmo import PUSVC, path
-from usmo.path import train_path
+from usmo.homotopy import train_path
 from usmo.problem import PUProblem
 from usmo.training import train
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from unittest import mock
 
 import numpy as np
 import psutil
@@ -20,7 +21,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from benchmarks.large import NAMES, problem, pu_table
-from usmo import PUSVC, path
+from usmo import PUSVC, path, training
 from usmo.kernels import KernelMatrix
 from usmo.problem import PUProblem
 from usmo.solvers import blocks
@@ -201,9 +202,49 @@ def figure_compile() -> None:
     print(f"  cold adds {cold - warm:.1f} s (promised ≤ 10, announced on stderr), {cold / warm:.1f} × warm")
 
 
+def figure_shares() -> None:
+    print("shares of a fit (n = 10,000, λ = 1e-4): certificate, update of G in the rounds; and other block sizes")
+    for name in NAMES:
+        task, kernel = problem(name, 10_000, 1e-4)
+        spent = {"update": 0.0, "certificate": 0.0, "round": False}
+
+        def timed(work: Callable[..., object], part: str, spent: dict = spent) -> Callable[..., object]:
+            def run(*args: object, **options: object) -> object:
+                began = time.perf_counter()
+                answer = work(*args, **options)
+                if part == "certificate" or spent["round"]:
+                    spent[part] += time.perf_counter() - began
+                return answer
+
+            return run
+
+        def marked(self: object, *args: object, work: Callable = blocks._Run.round, s: dict = spent) -> object:
+            s["round"] = True
+            answer = work(self, *args)
+            s["round"] = False
+            return answer
+
+        with (
+            mock.patch.object(blocks, "subtract_rows", timed(blocks.subtract_rows, "update")),
+            mock.patch.object(training, "fresh_values", timed(training.fresh_values, "certificate")),
+            mock.patch.object(blocks._Run, "round", marked),
+        ):
+            whole = best(lambda task=task, kernel=kernel: train(task, kernel), 1)
+        shares = {part: spent[part] / whole for part in ("certificate", "update")}
+        line = f"  {name:8s} certificate {shares['certificate']:.2f}  update in rounds {shares['update']:.3f}"
+        base = 0.0
+        for size in (512, 256, 1024):
+            with mock.patch.object(blocks, "BLOCK", size):
+                seconds = best(lambda task=task, kernel=kernel: blocks.solve(task, kernel))
+                rows = blocks.solve(task, kernel).kernel_rows / task.n
+            base = base or seconds
+            line += f"  block {size}: time {seconds / base:.2f} rows/n {rows:.3f}"
+        print(line, flush=True)
+
+
 FIGURES = {
     "rows": figure_rows, "tiles": figure_tiles, "rivals": figure_rivals, "qp": figure_qp, "mnist": figure_mnist,
-    "path": figure_path, "growth": figure_growth, "compile": figure_compile,
+    "path": figure_path, "growth": figure_growth, "compile": figure_compile, "shares": figure_shares,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -81,6 +81,8 @@ def test_other_data_parameters_or_files_are_refused(tmp_path):
     file.write_bytes(file.read_bytes()[:100])
     with pytest.raises(ValueError, match="is not a checkpoint of usmo"):
         PUSVC(0.4, checkpoint=str(file)).fit(X, y)
+    with pytest.raises(ValueError, match="checkpoint works with solver='blocks' only, got solver='usmo'"):
+        PUSVC(0.4, checkpoint=file, solver="usmo").fit(X, y)
     with pytest.raises(ValueError, match="checkpoint must lie in an existing folder"):
         PUSVC(0.4, checkpoint=tmp_path / "nowhere" / "state").fit(X, y)
 

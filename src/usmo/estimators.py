@@ -248,7 +248,7 @@ class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             tol=self.tol,
             max_iter=self.max_iter,
             max_time=self.max_time,
-            cache_size=None if self.cache_size == "auto" else float(self.cache_size),
+            cache_size=self._cache_megabytes,
             progress=combined(printed(self.verbose, self.tol), callback_bridge(self, context, fitted)),
             checkpoint=None if self.checkpoint is None else (self.checkpoint, self.checkpoint_seconds),
         )
@@ -293,6 +293,10 @@ class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self.__dict__.pop(name, None)
         self.__dict__.update(fitted)
         return self
+
+    @property
+    def _cache_megabytes(self) -> float | None:
+        return None if self.cache_size == "auto" else float(self.cache_size)
 
     def _expansion(
         self, table: Table, problem: PUProblem, kernel: Kernel, sigma: Array, beta: float

@@ -66,8 +66,8 @@ def path(
     for prior, _ in grid:
         clone(estimator).set_params(prior=prior)._validate_params()
     problems = [table.problem(prior, lam, estimator.scenario) for prior, lam in grid]
-    cache_size = None if estimator.cache_size == "auto" else float(estimator.cache_size)
-    answers = train_path(problems, KernelMatrix(table.X, kernel), tol=estimator.tol, cache_size=cache_size)
+    matrix = KernelMatrix(table.X, kernel)
+    answers = train_path(problems, matrix, tol=estimator.tol, cache_size=estimator._cache_megabytes)
     found = []
     for (prior, lam), problem, (solution, certificate) in zip(grid, problems, answers, strict=True):
         model = clone(estimator).set_params(lam=lam)

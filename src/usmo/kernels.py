@@ -29,6 +29,7 @@ _FUSED_FROM = 2**16
 """Entries of an rbf block from which the compiled tiles are used; below, loading them costs more than it saves."""
 
 _THIN = 0.02
+"""Share of non-zeros above which tiles of a sparse table are dense: fits on adult (11 %) take 0.4 of the time."""
 
 _DENSE_COPY = 2**26
 """Entries up to which a sparse table is copied dense for the block solver: dense products are then faster."""
@@ -90,7 +91,6 @@ class KernelMatrix:
         self.X = X
         self.dtype = np.dtype(dtype)
         self.entries = 0
-        # products of dense tiles are many times faster than sparse ones unless the table is very thin
         self._dense_tiles = (
             sparse.issparse(X) and X.nnz > _THIN * X.shape[0] * X.shape[1] and kernel.name != "precomputed"
         )

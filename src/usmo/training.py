@@ -50,6 +50,8 @@ def train(
 
     ``checkpoint`` names a file and the seconds between two writings of it ("blocks" only).
     """
+    if checkpoint is not None and solver in ("usmo", "qp"):
+        raise ValueError(f"checkpoint works with solver='blocks' only, got solver={solver!r}")
     psd = checked(problem, kernel)
     file = None if checkpoint is None else Checkpoint(*checkpoint, problem, kernel)
     known = None if file is None else file.load()

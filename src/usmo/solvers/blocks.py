@@ -14,7 +14,8 @@ of n. Measured on 8 problems of 10,000 rows (``python -m benchmarks.starts``), r
 start: this one 0.48 and 1; the paper's 0.50 and 1.02; thresholds of the kernel mean of P 0.53 and 1.08; uniform
 1.01 and 3.5; a low-rank solution (300 Nyström features) 0.47 and 2.2.
 
-There is no shrinking: fits take 4 to 20 rounds, and updating G on all rows is less than a tenth of their time.
+There is no shrinking: fits take 4 to 18 rounds, and updating G on all rows in them is 1 to 6 % of their time
+(``python -m benchmarks.blocks shares``).
 
 Rows are float32 where their rounding is far below τ. The caller judges the result by G computed afresh in
 float64 and, should it fall short, calls again with that G: what float32 then rounds is only the correction.
@@ -37,7 +38,8 @@ from usmo.solvers.smo import DONE, PAUSED, steps_on_set
 from usmo.tiles import subtract_rows
 
 BLOCK = 512
-"""Rows per round: 256 to 1,024 differ by less than a tenth in time; kernel rows grow slowly with it."""
+"""Rows per round. 256 takes 0.8 to 1.1 of the time and 1,024 0.7 to 1.3; rows/n grow by 0.01 to 0.03 with each
+doubling (``python -m benchmarks.blocks shares``)."""
 
 _INNER = 0.1
 """Steps on a block go to this share of the outer violation."""
@@ -46,7 +48,7 @@ _CACHED_FIRST = 0.3
 """Blocks are made of cached rows while these hold this share of the violation."""
 
 _SUBSAMPLE, _SUBSAMPLE_FROM, _SUBSAMPLE_TOL = 4, 2000, 0.1
-"""The start solves one row in four, down to this many rows, to this violation: f is then known to some tenths."""
+"""The start solves one row in four, down to this many rows, to this violation: f is then known to a tenth."""
 
 _FLOAT32_SHARE = 0.25
 """Float32 rows are used where their rounding error in G is estimated below this share of τ."""
@@ -54,7 +56,7 @@ _FLOAT32_SHARE = 0.25
 _STEPS_PER_ROW = 100
 
 _PATIENCE = 300
-"""Rounds without a smaller violation after which rounding is all that is left; whole fits take 4 to 40."""
+"""Rounds without a smaller violation after which the fit is given up; whole fits take 4 to 18."""
 
 
 @dataclass

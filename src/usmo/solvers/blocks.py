@@ -38,7 +38,7 @@ from usmo.solvers.smo import DONE, PAUSED, steps_on_set
 from usmo.tiles import subtract_rows
 
 BLOCK = 512
-"""Rows per round. 256 takes 0.8 to 1.1 of the time and 1,024 0.7 to 1.3; rows/n grow by 0.01 to 0.03 with each
+"""Rows per round. 256 takes 0.8 to 1.2 of the time and 1,024 0.7 to 1.3; rows/n grow by 0.01 to 0.03 with each
 doubling (``python -m benchmarks.blocks shares``)."""
 
 _INNER = 0.1

@@ -91,7 +91,6 @@ def train_path(
 
     megabytes = default_cache() if cache_size is None else cache_size
     space = blocks.Workspace.of(hardest, kernel, blocks.precision(hardest, kernel, tol), megabytes)
-    q = kernel.product(hardest.unlabelled, hardest.positives, hardest.c1) / hardest.total
     solutions: list[Solution] = []
     for k, problem in enumerate(problems):
         start, known = None, None
@@ -99,8 +98,8 @@ def train_path(
             last, before = solutions[-1], problems[k - 1]
             scale = float(problem.c2[0] / before.c2[0])
             sigma = last.sigma * scale
-            K_sigma = (q * before.total - last.G) * scale
-            known = sigma, q * problem.total - K_sigma
+            K_sigma = (space.mean * before.total - last.G) * scale
+            known = sigma, space.mean * problem.total - K_sigma
             start = problem.repair(sigma, np.argsort(known[1], kind="stable"))
         solutions.append(blocks.solve(problem, kernel, start, known=known, tol=tol, workspace=space))
 

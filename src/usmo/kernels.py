@@ -36,6 +36,7 @@ _DENSE_COPY = 2**26
 
 _SIDE = math.isqrt(TILE_BYTES // 8)
 _SMALL_BLOCK = 32
+_SAMPLE = 2000
 
 Rows = Index | slice
 
@@ -107,18 +108,27 @@ class KernelMatrix:
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
-    def block(self, rows: Rows, cols: Rows, out: Array | None = None) -> Array:
-        """K[rows, cols], written into ``out`` (contiguous, of this matrix's type) if it is given."""
+    def block(self, rows: Rows, cols: Rows) -> Array:
+        """K[rows, cols]."""
         if self.kernel.name == "precomputed":
             part = self.X[rows][:, cols]
             block = part.toarray() if sparse.issparse(part) else np.array(part, dtype=self.dtype)
         else:
             norms = (self._norms[rows], self._norms[cols]) if self.kernel.name == "rbf" else None
-            block = self._evaluate(self._take(rows), self._take(cols), norms, out)
+            block = self._evaluate(self._take(rows), self._take(cols), norms)
         self.entries += block.size
-        if out is not None and block is not out:
-            out[...] = block
         return block
+
+    def write_rows(self, which: Index, out: Array, slots: Index) -> None:
+        """K[which, all], row i into ``out[slots[i]]``."""
+        if self._fuses(len(which) * len(self)):
+            from usmo.tiles import rbf_block
+
+            A, B = self._take(which), self._take(slice(None))
+            rbf_block(A, B, self._norms[which], self._norms, self.kernel.gamma, out, slots)
+            self.entries += len(which) * len(self)
+        else:
+            out[slots] = self.block(which, slice(None))
 
     def restrict(self, rows: Index, dtype: Any) -> KernelMatrix:
         """The kernel matrix of these rows alone, the rows held contiguously in the float type given."""
@@ -129,8 +139,8 @@ class KernelMatrix:
             X = X.toarray()
         if kernel.name == "rbf":
             # distances from the centre, in units where γ is one: they cancel least, and fit every float type
-            X = X if sparse.issparse(X) else X - X.mean(axis=0, dtype=np.float64)
-            X, kernel = X * np.sqrt(kernel.gamma), replace(kernel, gamma=1.0)
+            scale, kernel = np.sqrt(kernel.gamma), replace(kernel, gamma=1.0)
+            X = X * scale if sparse.issparse(X) else _centred(X, scale, dtype)
         return KernelMatrix(X.astype(dtype, copy=False), kernel, dtype)
 
     def diag(self, rows: Index) -> Array:
@@ -159,6 +169,9 @@ class KernelMatrix:
 
     def product(self, rows: Index, cols: Index, v: Array) -> Array:
         """K[rows, cols] @ v for a vector or some columns v, tile by tile."""
+        if self._fuses(len(rows) * len(cols)):
+            self.entries += len(rows) * len(cols)
+            return self._sums(lambda part: (self._take(rows[part]), self._norms[rows[part]]), len(rows), cols, v)
         out = np.zeros((len(rows), *v.shape[1:]))
         for right in _tiles(len(cols), _SIDE):
             for left in _tiles(len(rows), _SIDE):
@@ -167,22 +180,46 @@ class KernelMatrix:
 
     def cross_product(self, Y: Any, v: Array) -> Array:
         """K(Y, X) @ v for new rows Y, tile by tile."""
-        out = np.zeros(Y.shape[0])
-        for left in _tiles(Y.shape[0], _SIDE):
-            A = self._convert(Y[left])
-            if sparse.issparse(A) and (self._dense_tiles or not sparse.issparse(self.X)):
+        everything = np.arange(len(self))
+        dense = self._dense_tiles or not sparse.issparse(self.X)
+
+        def take(part: slice) -> tuple[Any, Array | None]:
+            A = self._convert(Y[part])
+            if sparse.issparse(A) and dense:
                 A = A.toarray()
             if self._shift is not None:
                 A = A - self._shift
-            squares = self._squared_norms(A) if self.kernel.name == "rbf" else None
+            return A, self._squared_norms(A) if self.kernel.name == "rbf" else None
+
+        if self._fuses(Y.shape[0] * len(self)):
+            return self._sums(take, Y.shape[0], everything, v)
+        out = np.zeros(Y.shape[0])
+        for left in _tiles(Y.shape[0], _SIDE):
+            A, squares = take(left)
             for right in _tiles(len(self), _SIDE):
                 norms = None if squares is None else (squares, self._norms[right])
                 out[left] += self._evaluate(A, self._take(right), norms) @ v[right]
         return out
 
+    def _fuses(self, entries: int) -> bool:
+        """Whether that many entries are left to the compiled tiles, which take dense rows only."""
+        dense = self._dense_tiles or not sparse.issparse(self.X)
+        return self.kernel.name == "rbf" and dense and entries >= _FUSED_FROM
+
+    def _sums(self, take: Callable[[slice], tuple[Any, Any]], n: int, cols: Index, v: Array) -> Array:
+        """K(x, X[cols]) @ v for n rows x, which ``take`` hands out with their norms, by the compiled tiles."""
+        from usmo.tiles import rbf_sums
+
+        columns = v.reshape(len(cols), -1)
+        sums = np.zeros((n, columns.shape[1]))
+        for part in _tiles(len(cols), self.X.shape[1]):
+            S, norms = self._take(cols[part]), self._norms[cols[part]]
+            sums += rbf_sums(take, n, S, norms, self.kernel.gamma, columns[part])
+        return sums.reshape(n, *v.shape[1:])
+
     def spread(self, rows: Index) -> float:
         """The size of rbf's exponents: γ‖x - centre‖² (sparse: γ‖x‖²), exceeded by one row in a hundred."""
-        X = self.X[rows]
+        X = self.X[rows if len(rows) <= _SAMPLE else np.random.default_rng(0).choice(rows, _SAMPLE, replace=False)]
         if not sparse.issparse(X):
             X = X - X.mean(axis=0, dtype=np.float64)
         return self.kernel.gamma * float(np.quantile(self._squared_norms(X), 0.99))
@@ -220,7 +257,7 @@ class KernelMatrix:
             return np.asarray(A.multiply(A).sum(axis=1), dtype=np.float64).ravel()
         return np.einsum("ij,ij->i", A, A, dtype=np.float64)
 
-    def _evaluate(self, A: Any, B: Any, norms: tuple[Array, Array] | None, out: Array | None = None) -> Array:
+    def _evaluate(self, A: Any, B: Any, norms: tuple[Array, Array] | None) -> Array:
         k = self.kernel
         if callable(k.name):
             answer = k.name(A, B)
@@ -234,7 +271,7 @@ class KernelMatrix:
         if norms is not None and not sparse.issparse(A) and A.shape[0] * B.shape[0] >= _FUSED_FROM:
             from usmo.tiles import rbf_block
 
-            return rbf_block(A, B, *norms, k.gamma, out)
+            return rbf_block(A, B, *norms, k.gamma)
         product = A @ B.T
         dots: Array = product.toarray() if sparse.issparse(product) else product
         if norms is not None:
@@ -258,3 +295,12 @@ def _tiles(n_rows: int, n_cols: int) -> Iterator[slice]:
     step = max(1, TILE_BYTES // (8 * max(1, n_cols)))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def _centred(X: Any, scale: float, dtype: Any) -> Array:
+    """(X - mean)·scale, computed in float64 a part at a time, so that no whole float64 copy is made."""
+    centre = X.mean(axis=0, dtype=np.float64)
+    out = np.empty(X.shape, dtype=dtype)
+    for part in _tiles(*X.shape):
+        out[part] = (X[part] - centre) * scale
+    return out

@@ -22,40 +22,74 @@ from threadpoolctl import ThreadpoolController
 
 from usmo._jit import compiled
 
-_TILE_ROWS, _WIDE_TILE_ROWS, _WIDE = 64, 256, 200
-"""Rows of a tile, below and above this many columns: few rows keep the tile in cache for the exponential, many
-make BLAS pack the other side less often (d = 784: 64 rows take a quarter longer than 256)."""
+_WIDE = 200
+_WRITTEN, _SUMMED = {False: (64, 4096), True: (256, 4096)}, {False: (512, 512), True: (1024, 512)}
+"""Shapes of tiles that are written and that are summed up, for tables below and above this many columns: small
+ones stay in cache for the exponential, high ones make BLAS pack its operands less often (d = 784: 64 rows take a
+fifth longer than 256)."""
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.693145751953125, 1.42860682030941723212e-6
+_SHIFT64, _SHIFT32 = 1.5 * 2.0**52, 1.5 * 2.0**23
+"""Adding it rounds to an integer, which is then found in the low bits."""
 _F = np.float32
+
+_PARTS = 16
+"""Into how many pieces the tiles of a block are split for the threads."""
 
 _VECTORISED = {"nnan", "ninf", "nsz", "contract"}
 """What lets the compiler vectorise; reassociation would fold the two parts of ln 2 into one."""
 
 
 @compiled(fastmath=_VECTORISED)
+def _exp64(x):  # type: ignore[no-untyped-def]
+    x = max(x, -708.0)
+    t = x * _LOG2_E + _SHIFT64
+    k = t - _SHIFT64
+    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
+    p = 1.0 / 479001600.0
+    p = p * r + 1.0 / 39916800.0
+    p = p * r + 1.0 / 3628800.0
+    p = p * r + 1.0 / 362880.0
+    p = p * r + 1.0 / 40320.0
+    p = p * r + 1.0 / 5040.0
+    p = p * r + 1.0 / 720.0
+    p = p * r + 1.0 / 120.0
+    p = p * r + 1.0 / 24.0
+    p = p * r + 1.0 / 6.0
+    p = p * r + 0.5
+    p = p * r + 1.0
+    p = p * r + 1.0
+    return p * np.int64((np.float64(t).view(np.int64) + 1023) << 52).view(np.float64)
+
+
+@compiled(fastmath=_VECTORISED)
+def _exp32(x):  # type: ignore[no-untyped-def]
+    x = max(x, _F(-87.0))
+    t = x * _F(_LOG2_E) + _F(_SHIFT32)
+    k = t - _F(_SHIFT32)
+    r = (x - k * _F(_LN2_HIGH)) - k * _F(_LN2_LOW)
+    p = _F(1.0 / 720.0)
+    p = p * r + _F(1.0 / 120.0)
+    p = p * r + _F(1.0 / 24.0)
+    p = p * r + _F(1.0 / 6.0)
+    p = p * r + _F(0.5)
+    p = p * r + _F(1.0)
+    p = p * r + _F(1.0)
+    return p * np.int32((np.float32(t).view(np.int32) + np.int32(127)) << np.int32(23)).view(np.float32)
+
+
+# Each loop is written for one float type and one place of the result: the compiler gives up vectorising where the
+# types mix, and where it cannot tell whether the result overwrites the products.
+
+
+@compiled(fastmath=_VECTORISED)
 def _finish64(D, a2, b2, gamma):  # type: ignore[no-untyped-def]
+    """Products to kernel values, in place."""
     for i in range(D.shape[0]):
         ai = a2[i]
         for j in range(D.shape[1]):
-            x = max(-gamma * max(ai + b2[j] - 2.0 * D[i, j], 0.0), -708.0)
-            k = np.floor(x * _LOG2_E + 0.5)
-            r = (x - k * _LN2_HIGH) - k * _LN2_LOW
-            p = 1.0 / 479001600.0
-            p = p * r + 1.0 / 39916800.0
-            p = p * r + 1.0 / 3628800.0
-            p = p * r + 1.0 / 362880.0
-            p = p * r + 1.0 / 40320.0
-            p = p * r + 1.0 / 5040.0
-            p = p * r + 1.0 / 720.0
-            p = p * r + 1.0 / 120.0
-            p = p * r + 1.0 / 24.0
-            p = p * r + 1.0 / 6.0
-            p = p * r + 0.5
-            p = p * r + 1.0
-            p = p * r + 1.0
-            D[i, j] = p * np.int64((np.int64(k) + 1023) << 52).view(np.float64)
+            D[i, j] = _exp64(-gamma * max(ai + b2[j] - 2.0 * D[i, j], 0.0))
 
 
 @compiled(fastmath=_VECTORISED)
@@ -63,17 +97,26 @@ def _finish32(D, a2, b2, gamma):  # type: ignore[no-untyped-def]
     for i in range(D.shape[0]):
         ai = a2[i]
         for j in range(D.shape[1]):
-            x = max(-gamma * max(ai + b2[j] - _F(2.0) * D[i, j], _F(0.0)), _F(-87.0))
-            k = np.floor(x * _F(_LOG2_E) + _F(0.5))
-            r = (x - k * _F(_LN2_HIGH)) - k * _F(_LN2_LOW)
-            p = _F(1.0 / 720.0)
-            p = p * r + _F(1.0 / 120.0)
-            p = p * r + _F(1.0 / 24.0)
-            p = p * r + _F(1.0 / 6.0)
-            p = p * r + _F(0.5)
-            p = p * r + _F(1.0)
-            p = p * r + _F(1.0)
-            D[i, j] = p * np.int32((np.int32(k) + np.int32(127)) << np.int32(23)).view(np.float32)
+            D[i, j] = _exp32(-gamma * max(ai + b2[j] - _F(2.0) * D[i, j], _F(0.0)))
+
+
+@compiled(fastmath=_VECTORISED)
+def _write64(D, a2, b2, gamma, out, slots, first):  # type: ignore[no-untyped-def]
+    """Products to kernel values, into ``out[slots[i], first + j]``."""
+    for i in range(D.shape[0]):
+        ai = a2[i]
+        row = out[slots[i], first : first + D.shape[1]]
+        for j in range(D.shape[1]):
+            row[j] = _exp64(-gamma * max(ai + b2[j] - 2.0 * D[i, j], 0.0))
+
+
+@compiled(fastmath=_VECTORISED)
+def _write32(D, a2, b2, gamma, out, slots, first):  # type: ignore[no-untyped-def]
+    for i in range(D.shape[0]):
+        ai = a2[i]
+        row = out[slots[i], first : first + D.shape[1]]
+        for j in range(D.shape[1]):
+            row[j] = _exp32(-gamma * max(ai + b2[j] - _F(2.0) * D[i, j], _F(0.0)))
 
 
 @compiled
@@ -88,28 +131,87 @@ def _subtract_rows(G, rows, slots, weights, first, last):  # type: ignore[no-unt
                 G[j] -= w * row[j]
 
 
-def rbf_block(A: Any, B: Any, a2: Any, b2: Any, gamma: float, out: Any = None) -> Any:
-    """The kernel block of dense rows A and B of one float type, with their squared norms."""
+@compiled
+def _add_rows32(sums, tile, weights):  # type: ignore[no-untyped-def]
+    """sums += weights @ tile in float64, the tile being float32 (BLAS would add up in float32)."""
+    for i in range(tile.shape[0]):
+        for k in range(sums.shape[0]):
+            w = weights[k, i]
+            row = sums[k]
+            for j in range(tile.shape[1]):
+                row[j] += w * tile[i, j]
+
+
+def rbf_block(A: Any, B: Any, a2: Any, b2: Any, gamma: float, out: Any = None, slots: Any = None) -> Any:
+    """The kernel block of dense rows A and B of one float type, with their squared norms.
+
+    Row i is written to ``out[slots[i]]``; without ``slots`` to ``out[i]``.
+    """
     if out is None:
         out = np.empty((A.shape[0], B.shape[0]), dtype=A.dtype)
-    tile_rows = _WIDE_TILE_ROWS if A.shape[1] >= _WIDE else _TILE_ROWS
-    finish = _finish64 if A.dtype == np.float64 else _finish32
-    g = A.dtype.type(gamma)
+    if slots is None:
+        slots = np.arange(A.shape[0])
+    high, wide = _WRITTEN[A.shape[1] >= _WIDE]
+    high = min(high, A.shape[0])
+    down = -(-A.shape[0] // high)
+    write, g = _write64 if A.dtype == np.float64 else _write32, A.dtype.type(gamma)
 
-    def by_rows(part: slice) -> None:
-        np.dot(A[part], B.T, out=out[part])
-        finish(out[part], a2[part], b2, g)
+    def work(part: slice) -> None:
+        scratch = _scratch(high * wide, A.dtype)
+        for tile in range(part.start, part.stop):
+            i, j = high * (tile % down), wide * (tile // down)
+            left, right = slice(i, i + high), slice(j, j + wide)
+            products = _product(A[left], B[right], scratch)
+            write(products, a2[left], b2[right], g, out, slots[left], j)
 
-    def by_columns(part: slice) -> None:
-        tile = A @ B[part].T
-        finish(tile, a2, b2[part], g)
-        out[:, part] = tile
-
-    if A.shape[0] >= 2 * _TILE_ROWS:
-        over_tiles(by_rows, A.shape[0], min(tile_rows, -(-A.shape[0] // 2)))
-    else:
-        over_tiles(by_columns, B.shape[0], max(256, 2**20 // max(1, A.shape[0] * A.shape[1])))
+    tiles = down * -(-B.shape[0] // wide)
+    over_tiles(work, tiles, max(1, -(-tiles // _PARTS)))
     return out
+
+
+def rbf_sums(take: Callable[[slice], tuple[Any, Any]], n: int, S: Any, s2: Any, gamma: float, weights: Any) -> Any:
+    """Σ_s weights[s]·k(S[s], x) for n rows x, by tiles that are used up while they are in cache.
+
+    ``take`` hands out rows x and their squared norms, a slice at a time; ``weights`` has one or more columns.
+    The sums are float64 whatever the float type of S is.
+    """
+    high, wide = _SUMMED[S.shape[1] >= _WIDE]
+    finish, g = _finish64 if S.dtype == np.float64 else _finish32, S.dtype.type(gamma)
+    W = np.ascontiguousarray(weights.T, dtype=np.float64)
+    sums = np.zeros((W.shape[0], n))
+
+    def work(part: slice) -> None:
+        X, x2 = take(part)
+        scratch = _scratch(high * wide, S.dtype)
+        mine = np.zeros((W.shape[0], X.shape[0]))
+        for first in range(0, S.shape[0], high):
+            rows = slice(first, first + high)
+            tile = _product(S[rows], X, scratch)
+            finish(tile, s2[rows], x2, g)
+            if S.dtype == np.float64:
+                mine += W[:, rows] @ tile
+            else:
+                _add_rows32(mine, tile, W[:, rows])
+        sums[:, part] = mine
+
+    over_tiles(work, n, wide)
+    return sums.T
+
+
+_LOCAL = threading.local()
+
+
+def _scratch(size: int, dtype: Any) -> Any:
+    """Memory of this thread for one tile: fresh memory for each costs as much as a narrow tile itself."""
+    held = getattr(_LOCAL, "scratch", None)
+    if held is None or held.nbytes < size * dtype.itemsize:
+        held = _LOCAL.scratch = np.empty(size * dtype.itemsize, dtype=np.uint8)
+    return held[: size * dtype.itemsize].view(dtype)
+
+
+def _product(A: Any, B: Any, scratch: Any) -> Any:
+    tile = scratch[: A.shape[0] * B.shape[0]].reshape(A.shape[0], B.shape[0])
+    return np.dot(A, B.T, out=tile)
 
 
 def subtract_rows(G: Any, rows: Any, slots: Any, weights: Any) -> None:

@@ -189,3 +189,4 @@ def compile_once() -> None:
             blocks.solve(problem, toy, workspace=blocks.Workspace.of(problem, toy, dtype, 1.0))
             rows = np.zeros((1, 1), dtype=dtype)
             tiles.rbf_block(rows, rows, rows[0], rows[0], 1.0)
+            tiles.rbf_sums(lambda _, rows=rows: (rows, rows[0]), 1, rows, rows[0], 1.0, rows)

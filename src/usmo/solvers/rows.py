@@ -17,12 +17,12 @@ from usmo.problem import Index
 class RowCache:
     """Rows of a kernel matrix, at most ``budget`` bytes of them (but never fewer than ``least``).
 
-    ``compute`` is given members and an array to write their rows to, each of ``width`` values.
+    ``compute`` is given members, the array to write their rows to, and which of its rows are theirs.
     """
 
     def __init__(
         self,
-        compute: Callable[[Index, Any], object],
+        compute: Callable[[Index, Any, Index], object],
         members: int,
         width: int,
         budget: float,
@@ -61,12 +61,7 @@ class RowCache:
             evicted = old[~np.isin(old, free)][: len(missing) - len(free)]
             self.slot[self._owner[evicted]] = -1
             free = np.sort(np.concatenate([free, evicted]))
-        if free[-1] - free[0] == len(free) - 1:
-            self.compute(missing, self.buffer[free[0] : free[-1] + 1])
-        else:
-            rows = np.empty((len(missing), self.buffer.shape[1]), dtype=self.buffer.dtype)
-            self.compute(missing, rows)
-            self.buffer[free] = rows
+        self.compute(missing, self.buffer, free)
         self.slot[missing] = free
         self._owner[free] = missing
         self.stamp[free] = self.clock[0]

@@ -156,8 +156,8 @@ class _Run:
         limit = self.limits.max_iter
         return np.iinfo(np.int64).max if limit < 0 else limit - self.steps
 
-    def _rows_over_all(self, which: Index, out: Array) -> None:
-        out[...] = self.kernel.rows(self.rows[which], self.rows)
+    def _rows_over_all(self, which: Index, out: Array, slots: Index) -> None:
+        out[slots] = self.kernel.rows(self.rows[which], self.rows)
 
     def _account(self, steps: int, decrease: float) -> bool:
         """Note the work of a call; True if a limit ends the pass."""
@@ -211,8 +211,8 @@ class _Run:
             cache, members, column = self.cache, inside, inside
         else:  # rows over all of U would not fit: keep rows over the non-bound columns only
 
-            def among_themselves(which: Index, out: Array) -> None:
-                out[...] = self.kernel.rows(rows[which], rows)
+            def among_themselves(which: Index, out: Array, slots: Index) -> None:
+                out[slots] = self.kernel.rows(rows[which], rows)
 
             cache = RowCache(among_themselves, len(inside), len(inside), self.budget)
             members = column = np.arange(len(inside))

@@ -41,7 +41,7 @@ def best(work: Callable[[], object], times: int = 3) -> float:
 
 
 def rows_alone(task: PUProblem, kernel: KernelMatrix, solver_rows: float, dtype: object, support: int) -> float:
-    """Seconds for the kernel rows of a fit by the same tiles: the solver's into fresh memory, the certificate's."""
+    """Seconds for the kernel rows of a fit by the same tiles: the solver's in fresh memory, the certificate's."""
     n = task.n
     matrix = kernel.restrict(task.unlabelled, dtype)
     whole = KernelMatrix(kernel.X, kernel.kernel)

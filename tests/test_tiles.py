@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from tests.oracles import rbf
-from usmo.tiles import over_tiles, rbf_block, subtract_rows
+from usmo.tiles import over_tiles, rbf_block, rbf_sums, subtract_rows
 
 
 def squares(A):
@@ -25,6 +25,26 @@ def test_blocks_are_accurate(shape, dtype, tolerance):
     assert block.dtype == dtype
     exact = rbf(A.astype(float), B.astype(float), 0.4)
     np.testing.assert_allclose(block, exact, rtol=tolerance, atol=tolerance)
+
+
+def test_rows_go_to_their_slots():
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(90, 3)), rng.normal(size=(5000, 3))
+    slots, out = rng.permutation(100)[:90], np.full((100, 5000), np.nan)
+    rbf_block(A, B, squares(A), squares(B), 0.4, out, slots)
+    np.testing.assert_allclose(out[slots], rbf(A, B, 0.4), atol=2e-14)
+    assert np.isnan(np.delete(out, slots, axis=0)).all()
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-13), (np.float32, 1e-6)])
+@pytest.mark.parametrize(("rows", "others", "columns"), [(1, 1, 1), (1300, 700, 1), (600, 1100, 3)])
+def test_sums_over_tiles_are_those_of_the_block(dtype, tolerance, rows, others, columns):
+    rng = np.random.default_rng(0)
+    X, S = (rng.normal(size=(k, 4)).astype(dtype) for k in (rows, others))
+    weights = rng.normal(size=(others, columns))
+    sums = rbf_sums(lambda part: (X[part], squares(X[part])), rows, S, squares(S), 0.3, weights)
+    expected = rbf(X.astype(float), S.astype(float), 0.3) @ weights
+    np.testing.assert_allclose(sums, expected, atol=tolerance * np.abs(weights).sum())
 
 
 def test_exponential_is_accurate_to_rounding_over_its_range():

@@ -23,6 +23,14 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
+def exact_sum(x: Array) -> float:
+    """The sum without rounding on the way; in extended precision where there are many terms."""
+    return math.fsum(x) if len(x) <= _FEW else float(np.sum(x, dtype=np.longdouble))
+
+
+_FEW = 100_000
+
+
 @dataclass(frozen=True)
 class Certificate:
     """How good a solution is, from decision values computed afresh in float64.
@@ -74,8 +82,8 @@ class PUProblem:
         w_p = np.ones(len(positives)) if weight is None else weight[positives]
         w_u = np.ones(len(unlabelled)) if weight is None else weight[unlabelled]
         w_p, w_u = w_p / w_p.max(), w_u / w_u.max()
-        c1 = w_p * (prior / (2.0 * lam) / math.fsum(w_p))
-        c2 = w_u * (1.0 / (2.0 * lam) / math.fsum(w_u))
+        c1 = w_p * (prior / (2.0 * lam) / exact_sum(w_p))
+        c2 = w_u * (1.0 / (2.0 * lam) / exact_sum(w_u))
         return cls(positives, unlabelled, c1, c2)
 
     @property
@@ -89,11 +97,11 @@ class PUProblem:
     @property
     def total(self) -> float:
         """Σc1: what the σ must sum to."""
-        return math.fsum(self.c1)
+        return exact_sum(self.c1)
 
     @property
     def prior(self) -> float:
-        return self.total / math.fsum(self.c2)
+        return self.total / exact_sum(self.c2)
 
     def table_coefficients(self, sigma: Array, n_rows: int) -> Array:
         """α for every row of the table: c1 on P, minus σ on U, their sum where a row is in both."""
@@ -150,7 +158,9 @@ class PUProblem:
 
     def residual(self, sigma: Array) -> float:
         """Σc1 - Σσ, summed exactly."""
-        return math.fsum(np.concatenate([self.c1, -sigma]).tolist())
+        if self.p + self.n <= _FEW:
+            return math.fsum(np.concatenate([self.c1, -sigma]))
+        return float(np.sum(self.c1, dtype=np.longdouble) - np.sum(sigma, dtype=np.longdouble))
 
     def repair(self, sigma: Array, order: Index | None = None) -> Array:
         """The same σ clipped to its box and with Σσ = Σc1 to rounding.

@@ -18,6 +18,7 @@ only the r + 1 equations for w and Σσ are then open, and they close linearly w
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +28,6 @@ from scipy import linalg, sparse
 from usmo._jit import compiled
 from usmo.features import Blocks, Sums
 from usmo.problem import Array
-from usmo.solvers.limits import Limits
 
 _MOST_ITERATIONS = 200
 _TOWARDS_BOUND = 0.995
@@ -274,9 +274,10 @@ def solve(
     start: Centre,
     *,
     goal: float,
-    limits: Limits | None = None,
+    most: int = _MOST_ITERATIONS,
+    deadline: float | None = None,
 ) -> Found:
-    """Minimise to a sum of products of ``goal``, or as far as float64 carries.
+    """Minimise to a sum of products of ``goal``, or as far as float64, ``most`` and the time carry.
 
     References
     ----------
@@ -294,8 +295,8 @@ def solve(
         open_ = max(open_, abs(float(method.residual[-1])) / max(total, np.finfo(float).tiny))
         merit = max(products / goal, open_ / 1e-9)
         best, since = (merit, 0) if merit < 0.9 * best else (best, since + 1)
-        over = limits is not None and limits.reached(-2) is not None
-        if merit <= 1.0 or since >= _STALLED or iterations >= _MOST_ITERATIONS or over:
+        over = deadline is not None and time.perf_counter() >= deadline
+        if merit <= 1.0 or since >= _STALLED or iterations >= most or over:
             break
         affine = system.solve(right)
         longest, quadratic, towards, second = method.predict(affine)
@@ -309,15 +310,19 @@ def solve(
     return Found(sigma, method.w, method.beta, mu, products, open_, iterations)
 
 
-def cold(r: int, c2: Array) -> Centre:
-    """The start without any knowledge: w = 0, and rows smoothed over the whole range of f that matters."""
-    return Centre(np.zeros(r), 0.0, 0.5 * float(c2.mean()))
+def cold(blocks: Blocks, c2: Array, v: Array, total: float) -> Centre:
+    """The start without any knowledge: w = 0, and rows smoothed over the whole range that f might come to have.
 
-
+    That is the range for σ all equal: there every row pulls alike, and with little regularisation far too much.
+    """
+    share = total / float(c2.sum())
+    f = blocks.dot(v - blocks.weighted_sum(share * c2))
+    width = 1.0 + 0.1 * float(np.sqrt(np.mean(f * f)))
+    return Centre(np.zeros(blocks.r), 0.0, 0.5 * float(c2.mean()) * width)
 def warm_up() -> None:
     """Compile the row loops."""
     X: Any = np.array([[0.0], [1.0], [2.0]])
     from usmo.features import ArrayFeatures
 
     blocks = Blocks(ArrayFeatures(X))
-    solve(blocks, np.ones(3), np.ones(1), 1.0, cold(1, np.ones(3)), goal=1e-3)
+    solve(blocks, np.ones(3), np.ones(1), 1.0, cold(blocks, np.ones(3), np.ones(1), 1.0), goal=1e-3)

@@ -21,14 +21,12 @@ from scipy import sparse
 from usmo.kernels import KernelMatrix
 from usmo.problem import Array, PUProblem
 from usmo.solution import PassRecord, Solution, Status
+from usmo.solvers.crossover import active_set, free_step
 
 _ACCURACY = 1e-12
 """What the library is asked for. The last digits cost one or two iterations and make the active set plain."""
 
 _NO_LIMIT = 10_000
-
-_SNAP = 1e-4
-"""Largest share of c2 by which an interior point may fall short of the value its row is put to."""
 
 
 def _clarabel() -> Any:
@@ -40,26 +38,13 @@ def _clarabel() -> Any:
 
 
 def _crossover(problem: PUProblem, K: Array, q: Array, sigma: Array, beta: float) -> tuple[Array, float]:
-    """From an interior point to the optimum its active set describes.
-
-    By complementarity the distance of σ (in units of c2) to the value 0, h or c2 it belongs to is far below
-    the distance of f to the threshold where that value ends: such rows are put there. The other rows have
-    f = -1 or 1, a linear system for them and β.
-    """
-    c2, vertex = problem.c2, sigma.copy()
-    f = q - K @ sigma + beta
-    free = np.ones(problem.n, dtype=bool)
-    for value, inside in ((0.0, -1.0 - f), (0.5, 1.0 - np.abs(f)), (1.0, f - 1.0)):
-        near = np.abs(sigma / c2 - value) < np.minimum(_SNAP, inside)
-        vertex[near] = value * c2[near]
-        free &= ~near
+    vertex, free = active_set(sigma, q - K @ sigma + beta, problem.c2)
     A = np.flatnonzero(free)
-    target = np.where(vertex[A] < 0.5 * c2[A], -1.0, 1.0)
-    system = np.block([[K[np.ix_(A, A)], -np.ones((len(A), 1))], [np.ones((1, len(A))), np.zeros((1, 1))]])
-    rhs = np.append((q - K @ vertex)[A] + beta - target, problem.residual(vertex))
-    change = np.linalg.lstsq(system, rhs, rcond=1e-14)[0]
-    vertex[A] += change[:-1]
-    return problem.repair(vertex), beta + float(change[-1])
+    f = (q - K @ vertex)[A] + beta
+    below = vertex[A] < 0.5 * problem.c2[A]
+    change, shift = free_step(K[np.ix_(A, A)], f, below, problem.residual(vertex))
+    vertex[A] += change
+    return problem.repair(vertex), beta + shift
 
 
 def solve(problem: PUProblem, kernel: KernelMatrix, *, max_iter: int = -1) -> Solution:

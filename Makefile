@@ -39,6 +39,10 @@ bench-foundation: $(READY) bench-tools
 	$(PY) -m benchmarks.imports
 	$(PY) -m benchmarks.prior_scores
 
+bench-linear: bench-tools
+	$(PY) -m benchmarks.linear
+	$(PY) -m benchmarks.landmarks
+
 bench-tools: $(READY)
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e ".[bench]"
 

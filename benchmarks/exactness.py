@@ -23,6 +23,14 @@ from usmo.training import certify, train
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 
 
+def paper_problem(name: str, kernel: str, lam: float, seed: int = 0) -> tuple[PUProblem, KernelMatrix]:
+    """The paper's setting: a fifth of the positives labelled, π the share of positives among the rest."""
+    X, y = load(name)
+    known, prior = make_pu(y, fraction=0.2, random_state=seed)
+    problem = PUProblem.from_prior(prior, lam, np.flatnonzero(known == 1), np.flatnonzero(known == 0))
+    return problem, KernelMatrix(X, Kernel(kernel, gamma=0.5))
+
+
 def objective(problem: PUProblem, matrix: KernelMatrix, sigma: np.ndarray) -> float:
     rows = problem.unlabelled
     q = matrix.product(rows, problem.positives, problem.c1)
@@ -37,13 +45,9 @@ def main(names: list[str], tolerances: list[float], solver: str) -> int:
         print(f" | tol {tol:g}: {'excess':>8s} {'kkt':>8s} {'gap':>8s} {'steps':>7s} {'rows/n':>6s}", end="")
     print()
     for name in names:
-        X, y = load(name)
-        known, prior = make_pu(y, fraction=0.2, random_state=0)
         for kernel in ("linear", "rbf"):
             for lam in LAMBDAS:
-                P, U = np.flatnonzero(known == 1), np.flatnonzero(known == 0)
-                problem = PUProblem.from_prior(prior, lam, P, U)
-                matrix = KernelMatrix(X, Kernel(kernel, gamma=0.5))
+                problem, matrix = paper_problem(name, kernel, lam)
                 began = time.perf_counter()
                 judge = qp.solve(problem, matrix)
                 judge_seconds += time.perf_counter() - began

@@ -5,7 +5,6 @@ import os
 import numpy as np
 import pytest
 
-from usmo.datasets import load, make_pu
 from usmo.kernels import Kernel, KernelMatrix
 from usmo.problem import PUProblem
 from usmo.solvers import qp
@@ -30,14 +29,6 @@ def random_problem(seed, *, n=40, p=8, d=3, prior=0.4, lam=1e-2, kernel=None, we
     X, y = random_table(seed, n, p, d, prior)
     problem = PUProblem.from_prior(prior, lam, np.flatnonzero(y == 1), np.flatnonzero(y == 0), weight)
     return problem, KernelMatrix(X, kernel or Kernel("rbf", gamma=0.5))
-
-
-def paper_problem(name, kernel, lam, seed=0):
-    """The paper's setting: a fifth of the positives labelled, π the share of positives among the rest."""
-    X, y = load(name)
-    known, prior = make_pu(y, fraction=0.2, random_state=seed)
-    problem = PUProblem.from_prior(prior, lam, np.flatnonzero(known == 1), np.flatnonzero(known == 0))
-    return problem, KernelMatrix(X, Kernel(kernel, gamma=0.5))
 
 
 def linear_term(problem, matrix):

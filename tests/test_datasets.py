@@ -1,10 +1,13 @@
 """Loading the benchmark tables and hiding labels."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from tests.oracles import needs_data
-from usmo.datasets import SMALL, load, make_pu
+from usmo.datasets import SMALL, load, make_poker_hands, make_pu, poker_class
 
 
 @needs_data
@@ -42,3 +45,43 @@ def test_make_pu_hides_labels_reproducibly():
 def test_make_pu_refuses(options):
     with pytest.raises(ValueError, match="got"):
         make_pu(np.arange(10) % 2, **options)
+
+
+def test_poker_hands_are_uniform_draws_of_five_different_cards():
+    X, y = make_poker_hands(300_000, random_state=0)
+    cards = 13 * (X[:, 0::2].astype(int) - 1) + X[:, 1::2] - 1
+    assert (np.diff(np.sort(cards, axis=1), axis=1) > 0).all()
+    for column in cards.T:  # every card in every place, within five standard deviations
+        counts = np.bincount(column, minlength=52)
+        assert (np.abs(counts - 300_000 / 52) < 5 * np.sqrt(300_000 / 52)).all()
+    # combinations of 52 cards taken 5 at a time, by class
+    hands = np.array([1302540, 1098240, 123552, 54912, 10200, 5108, 3744, 624, 36, 4])
+    expected = 300_000 * hands / hands.sum()
+    assert (np.abs(np.bincount(y, minlength=10) - expected) < 5 * np.sqrt(expected) + 1).all()
+    again = make_poker_hands(300_000, random_state=0)
+    np.testing.assert_array_equal(again[0], X)
+    with pytest.raises(ValueError, match="n must be at least 1, got 0"):
+        make_poker_hands(0)
+
+
+def test_poker_classes_by_hand():
+    hands = {
+        0: "h2 d5 s9 cK hA", 1: "h2 d2 s9 cK hA", 2: "h2 d2 s9 c9 hA", 3: "h2 d2 s2 cK hA", 4: "hA d2 s3 c4 h5",
+        5: "h2 h5 h9 hK hA", 6: "h2 d2 s2 cK hK", 7: "h2 d2 s2 c2 hA", 8: "h9 hT hJ hQ hK", 9: "hT hJ hQ hK hA",
+    }  # fmt: skip
+    ranks = {**{str(k): k for k in range(2, 10)}, "A": 1, "T": 10, "J": 11, "Q": 12, "K": 13}
+    X = np.array(
+        [[v for card in h.split() for v in ("hsdc".index(card[0]) + 1, ranks[card[1]])] for h in hands.values()]
+    )
+    assert poker_class(X).tolist() == list(hands)
+    ace_high = np.array([[1, 1, 2, 10, 3, 11, 4, 12, 1, 13]])
+    assert poker_class(ace_high).tolist() == [4]
+    around = np.array([[1, 12, 2, 13, 3, 1, 4, 2, 1, 3]])
+    assert poker_class(around).tolist() == [0]
+
+
+@needs_data
+def test_rules_reproduce_the_labels_of_the_real_poker_hands():
+    with np.load(Path(os.environ["USMO_DATA"]) / "poker-hand.npz", allow_pickle=False) as stored:
+        X, y = stored["X"], stored["y"]
+    np.testing.assert_array_equal(poker_class(X.astype(np.int64)), y)

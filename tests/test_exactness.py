@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.oracles import dual, needs_data, optimum, paper_problem, random_problem
+from benchmarks.exactness import paper_problem
+from tests.oracles import dual, needs_data, optimum, random_problem
 from usmo.datasets import SMALL
 from usmo.kernels import Kernel, KernelMatrix
 from usmo.training import train

@@ -1,12 +1,18 @@
-"""PUSVC is a scikit-learn estimator."""
+"""PUSVC and LinearPUSVC are scikit-learn estimators."""
 
 import sklearn
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
-from usmo import PUSVC
+from usmo import PUSVC, LinearPUSVC
 
-MODELS = [PUSVC(), PUSVC(prior=0.5, tol=1e-10), PUSVC(kernel="linear", scenario="censored")]
+MODELS = [
+    PUSVC(),
+    PUSVC(prior=0.5, tol=1e-10),
+    PUSVC(kernel="linear", scenario="censored"),
+    PUSVC(approximation="nystroem", n_components=20),
+    LinearPUSVC(prior=0.5, tol=1e-7),
+]
 
 
 def expected_failures(estimator):

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.oracles import dual, needs_data, paper_problem, random_problem
+from benchmarks.exactness import paper_problem
+from tests.oracles import dual, needs_data, random_problem
 from usmo import start
 
 

@@ -2,6 +2,7 @@
 
 from usmo.estimators import PUSVC
 from usmo.homotopy import path
+from usmo.linear import LinearPUSVC
 
-__all__ = ["PUSVC", "path"]
+__all__ = ["PUSVC", "LinearPUSVC", "path"]
 __version__ = "0.1.0.dev0"

@@ -1,4 +1,4 @@
-"""scikit-learn estimators: parameters, validation and fitted attributes. The mathematics is elsewhere."""
+"""PUSVC: parameters, validation and fitted attributes. The mathematics is elsewhere."""
 
 from __future__ import annotations
 
@@ -8,27 +8,25 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from usmo import start as starts
+from usmo.base import ACCEPTED, PUClassifier, warn_about
+from usmo.features import Blocks
 from usmo.kernels import Kernel, KernelMatrix, resolve_gamma
-from usmo.priors import BestBin
 from usmo.problem import Array, Certificate, PUProblem
-from usmo.progress import CallbackSupportMixin, callback_bridge, combined, printed, with_callbacks
+from usmo.progress import callback_bridge, combined, printed
 from usmo.solution import Solution
 from usmo.table import Table
 from usmo.training import train
 
-_ACCEPTED: dict[str, Any] = {
-    "accept_sparse": "csr", "dtype": [np.float64, np.float32], "accept_large_sparse": True
-}  # fmt: skip
+_LARGE = 100_000
+"""Unlabelled rows from which solver="auto" points to the approximation."""
 
 
-class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class PUSVC(PUClassifier):
     """Support vector classifier from labelled positives and unlabelled rows.
 
     Minimises the unbiased PU risk with the double hinge loss plus ``lam·‖f‖²``, exactly: every fit ends with
@@ -58,15 +56,24 @@ class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     scenario : {"case-control", "censored"}, default="case-control"
         "case-control": positives and unlabelled rows were drawn separately. "censored": one sample was drawn
         and some of its positives were labelled, so that all rows together are the unlabelled sample.
-    solver : {"auto", "blocks", "usmo", "qp"}, default="auto"
-        "blocks": blocks of kernel rows by matrix products. "usmo": the paper's algorithm. "qp": the dense
-        quadratic program by an interior point library, for some thousand rows (extra ``usmo[qp]``). All three
-        reach the same optimum; "auto" is "blocks".
+    solver : {"auto", "blocks", "usmo", "interior-point", "qp"}, default="auto"
+        "blocks": blocks of kernel rows by matrix products. "interior-point": for the linear kernel, passes over
+        the rows (see :class:`LinearPUSVC`). "usmo": the paper's algorithm. "qp": the dense quadratic program by an
+        interior point library, for some thousand rows (extra ``usmo[qp]``). All reach the same optimum; "auto"
+        is "interior-point" for the linear kernel with at most 4,000 columns or rows, else "blocks".
+    approximation : {"nystroem", "rff"} or None, default=None
+        None is the exact kernel. "nystroem" and "rff" (random Fourier features, rbf only) replace it by
+        ``n_components`` features and fit those exactly by the linear solver: for rbf on 100,000 rows and more.
+        ``certificate_`` then speaks about the approximate kernel, and ``approximation_`` says how far that is from
+        the exact one, from fits on a sample of the rows.
+    n_components : int, default=500
+        Landmarks or random features of the approximation.
     tol : float, default=1e-3
         Largest violation of the optimality conditions, in units of the decision function (τ in the paper).
-        "qp" ignores it and goes as far as float64 carries.
+        "interior-point" also goes to a relative gap of a thousandth of it; "qp" ignores it and goes as far as
+        float64 carries.
     max_iter : int, default=-1
-        Limit on rounds ("blocks"), two-row steps ("usmo") or interior point iterations ("qp"); -1 for none.
+        Limit on rounds ("blocks"), two-row steps ("usmo") or interior point iterations; -1 for none.
     max_time : float, default=None
         Limit on the seconds spent in "blocks" or "usmo". The best solution so far is kept, with its certificate.
     cache_size : float or "auto", default="auto"
@@ -105,8 +112,10 @@ class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Weights of the columns; only for the linear kernel.
     certificate_ : Certificate
         ``primal``, ``dual``, ``gap``, ``relative_gap``, ``kkt_violation``, ``equality_residual``, ``convex``.
+    approximation_ : Approximation
+        The approximate kernel against the exact one on a sample; only with ``approximation``.
     n_iter_ : int
-        Rounds ("blocks"), two-row steps ("usmo") or iterations ("qp").
+        Rounds ("blocks"), two-row steps ("usmo") or interior point iterations.
     kernel_rows_ : float
         Rows of the n × n kernel matrix of the unlabelled rows computed by the solver. The certificate
         computes the support's rows once more.
@@ -143,7 +152,9 @@ class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "scenario": [StrOptions({"case-control", "censored"})],
-        "solver": [StrOptions({"auto", "blocks", "usmo", "qp"})],
+        "solver": [StrOptions({"auto", "blocks", "usmo", "interior-point", "qp"})],
+        "approximation": [StrOptions({"nystroem", "rff"}), None],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1})],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
@@ -166,6 +177,8 @@ class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         coef0: float = 0.0,
         scenario: str = "case-control",
         solver: str = "auto",
+        approximation: str | None = None,
+        n_components: int = 500,
         tol: float = 1e-3,
         max_iter: int = -1,
         max_time: float | None = None,
@@ -184,6 +197,8 @@ class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.coef0 = coef0
         self.scenario = scenario
         self.solver = solver
+        self.approximation = approximation
+        self.n_components = n_components
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time
@@ -196,46 +211,27 @@ class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.classifier_tags.multi_class = False
-        # Accuracy on fully labelled data is not what is learnt: 0 means unlabelled here, not negative.
-        tags.classifier_tags.poor_score = True
         return tags
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PUSVC:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The rows; the square kernel matrix if ``kernel="precomputed"``.
-        y : array of shape (n_samples,)
-            Two values: the greater marks labelled positives, the other unlabelled rows.
-        sample_weight : array of shape (n_samples,), optional
-            Weight of each row in its mean.
-        """
-        self._validate_params()
-        context = None
-        if hasattr(self, "_skl_callbacks"):
-            context = self._init_callback_context(max_subtasks=None)
-            context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        before = self.__dict__.copy()
-        try:
-            self._fit(X, y, sample_weight, context)
-        except BaseException:
-            # a failed or interrupted fit leaves the estimator as it was
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-        if context is not None:
-            context.call_on_fit_task_end(estimator=self, X=X, y=y)
-        return self
-
     def _fit(self, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
+        if self.approximation is not None:
+            from usmo.approximation import check
+
+            check(self)
         table, known, kernel = self._prepare(X, y, sample_weight)
         problem = table.problem(known["prior_"], self.lam, self.scenario)
+        if self.approximation is not None:
+            self._fit_approximation(table, problem, kernel, known)
+            return
+        if self.solver == "auto" and problem.n >= _LARGE and self.kernel not in ("linear", "precomputed"):
+            warnings.warn(
+                f"an exact fit of {problem.n} unlabelled rows computes a good part of a {problem.n} × {problem.n} "
+                "kernel matrix; approximation='nystroem' takes a small fraction of the time, and says how far off "
+                "it is. solver='blocks' fits exactly without this message.",
+                UserWarning,
+                stacklevel=5,
+            )
 
         def fitted(sigma: Array, beta: float) -> dict[str, Any]:
             return {"classes_": table.classes, **known, **self._expansion(table, problem, kernel, sigma, beta)}
@@ -252,17 +248,45 @@ class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             progress=combined(printed(self.verbose, self.tol), callback_bridge(self, context, fitted)),
             checkpoint=None if self.checkpoint is None else (self.checkpoint, self.checkpoint_seconds),
         )
-        _warn(solution, certificate, self.tol)
+        warn_about(solution, certificate, self.tol)
         self._accept(table, problem, kernel, solution, certificate, known)
+
+    def _fit_approximation(self, table: Table, problem: PUProblem, kernel: Kernel, known: dict[str, Any]) -> None:
+        from usmo.approximation import approximate
+
+        found = approximate(
+            problem, table.X, kernel, str(self.approximation), self.n_components,
+            seed=0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31)),
+            tol=self.tol, max_iter=self.max_iter, max_time=self.max_time, progress=printed(self.verbose, self.tol),
+        )  # fmt: skip
+        solution, certificate = found.fit.solution, found.fit.certificate
+        warn_about(solution, certificate, self.tol)
+        fitted = {
+            "classes_": table.classes,
+            **known,
+            "_kernel": kernel,
+            "intercept_": np.array([solution.beta]),
+            "certificate_": certificate,
+            "approximation_": found.comparison,
+            "n_iter_": solution.iterations,
+            "kernel_rows_": 0.0,
+            "history_": solution.history,
+            **found.expansion(table.X),
+        }
+        self._forget()
+        self.__dict__.update(fitted)
+
+    def _forget(self) -> None:
+        """Drop the attributes that not every fit sets."""
+        names = "prior_interval_ coef_ _share compression_ approximation_ _map _map_coef support_ support_vectors_"
+        for name in (*names.split(), "dual_coef_"):
+            self.__dict__.pop(name, None)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, dict[str, Any], Kernel]:
         """The validated table, the prior with its interval, and the kernel with its γ."""
-        X, y = validate_data(self, X, y, **_ACCEPTED)
+        X, y = validate_data(self, X, y, **ACCEPTED)
         table = Table.of(X, y, sample_weight, square=self.kernel == "precomputed")
-        known: dict[str, Any] = {"prior_": self.prior}
-        if self.prior == "estimate":
-            estimate = self._estimated_prior(table)
-            known = {"prior_": estimate.prior_, "prior_interval_": estimate.interval_}
+        known = self._known_prior(table)
         gamma = resolve_gamma(self.gamma, table.X, table.weight)
         return table, known, Kernel(self.kernel, gamma, self.degree, self.coef0)
 
@@ -279,7 +303,6 @@ class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         fitted = {
             "classes_": table.classes,
             **known,
-            "prior_": float(known["prior_"]),
             **self._expansion(table, problem, kernel, solution.sigma, solution.beta),
             "certificate_": certificate,
             "n_iter_": solution.iterations,
@@ -289,10 +312,16 @@ class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.warm_start:
             fitted["_share"] = np.zeros(table.X.shape[0])
             fitted["_share"][problem.unlabelled] = solution.sigma / problem.c2
-        for name in ("prior_interval_", "coef_", "_share", "compression_"):
-            self.__dict__.pop(name, None)
+        self._forget()
         self.__dict__.update(fitted)
         return self
+
+    def _train_path(
+        self, table: Table, problems: list[PUProblem], kernel: Kernel
+    ) -> list[tuple[Solution, Certificate]]:
+        from usmo.homotopy import train_path
+
+        return train_path(problems, KernelMatrix(table.X, kernel), tol=self.tol, cache_size=self._cache_megabytes)
 
     @property
     def _cache_megabytes(self) -> float | None:
@@ -318,19 +347,18 @@ class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Array:
         """f(x) for each row: positive above 0, and a ranking of the rows."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **_ACCEPTED)
-        alpha, beta = self.dual_coef_[0], self.intercept_[0]
-        kernel = self._kernel
+        X = validate_data(self, X, reset=False, **ACCEPTED)
+        beta = self.intercept_[0]
+        if hasattr(self, "_map"):
+            from usmo.approximation import MappedFeatures
+
+            return Blocks(MappedFeatures(X, self._map)).dot(self._map_coef) + beta
+        alpha, kernel = self.dual_coef_[0], self._kernel
         if kernel.name == "precomputed":
             return np.asarray(X[:, self.support_] @ alpha).ravel() + beta
         if kernel.name == "linear":
             return np.asarray(X @ self.coef_[0]).ravel() + beta
         return KernelMatrix(self.support_vectors_, kernel).cross_product(X, alpha) + beta
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row: the greater value of y where f > 0."""
-        check_is_fitted(self)
-        return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
 
     def compress(self, X: Any, *, n_components: int | None = None, max_error: float | None = None) -> PUSVC:
         """A copy of the fitted model with fewer support vectors, for fast prediction.
@@ -341,6 +369,8 @@ class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         the training rows) and the number of rows whose class changes, and no certificate.
         """
         check_is_fitted(self)
+        if hasattr(self, "_map"):
+            raise ValueError("compress needs support vectors, which approximation='rff' does not have")
         if self._kernel.name in ("linear", "precomputed"):
             raise ValueError(f"compress needs a kernel evaluated on rows, not kernel={self._kernel.name!r}")
         if n_components is None and max_error is None:
@@ -353,41 +383,7 @@ class PUSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
         return compressed(self, X, n_components, max_error)
 
-    def _estimated_prior(self, table: Table) -> BestBin:
-        rows = table.rows
-        is_labelled = np.isin(rows, table.labelled)
-        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
-        weight = None if table.weight is None else table.weight[rows]
-        return BestBin(scenario=self.scenario, random_state=seed).fit(table.X[rows], is_labelled, weight)
-
     def _warm_start(self, problem: PUProblem, n_rows: int) -> Array | None:
         if not (self.warm_start and hasattr(self, "_share") and len(self._share) == n_rows):
             return None
         return starts.previous(problem, self._share[problem.unlabelled])
-
-
-def _warn(solution: Solution, certificate: Any, tol: float) -> None:
-    reached = (
-        f"the KKT violation is {certificate.kkt_violation:.2g} (tol={tol:g}), "
-        f"the relative duality gap {certificate.relative_gap:.2g}"
-    )
-    if solution.status in ("max_iter", "max_time"):
-        limit = solution.status
-        advice = f"Raise {limit}, or scale the columns of X"
-        warnings.warn(f"{limit} ended the fit: {reached}. {advice}.", ConvergenceWarning, stacklevel=4)
-    elif solution.status == "stopped":
-        warnings.warn(f"a callback ended the fit: {reached}.", ConvergenceWarning, stacklevel=4)
-    elif solution.status == "precision":
-        warnings.warn(
-            f"the fit came to rest short of tol, for want of precision: {reached}. Scale the columns of X (for "
-            "example with StandardScaler) or raise lam.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-    if not certificate.convex:
-        warnings.warn(
-            "the kernel matrix is indefinite: the solution is a stationary point, and its duality gap does not "
-            "bound the distance to the best one. Choose a positive semidefinite kernel.",
-            UserWarning,
-            stacklevel=4,
-        )

@@ -15,7 +15,6 @@ import numpy as np
 from scipy import sparse
 
 from usmo.problem import Array, Index
-from usmo.tiles import over_tiles
 
 _BLOCK_BYTES = 2 * 2**20
 """Size of a block as float64: small enough for the cache of one core."""
@@ -25,6 +24,13 @@ _WIDE = 200
 
 _THIN = 0.02
 """Share of non-zeros below which blocks of a CSR table stay sparse."""
+
+
+_GATHERED = 2**26
+"""Entries up to which chosen rows are held in memory in one piece."""
+
+_HELD = 2**24
+"""Entries up to which chosen rows of a sparse table are held dense."""
 
 
 class Features(Protocol):
@@ -134,6 +140,20 @@ def _parquet() -> Any:
     return pyarrow.parquet
 
 
+class _Chosen:
+    """Some rows of a table, fetched when they are read."""
+
+    def __init__(self, features: Features, rows: Index) -> None:
+        self.features, self.rows = features, rows
+        self.shape = (len(rows), features.shape[1])
+
+    def read(self, part: slice) -> Any:
+        return self.features.take(self.rows[part])
+
+    def take(self, rows: Index) -> Any:
+        return self.features.take(self.rows[rows])
+
+
 class Blocks:
     """Sums over the row blocks of some rows of a table, in threads.
 
@@ -142,22 +162,44 @@ class Blocks:
     """
 
     def __init__(self, features: Features, rows: Index | None = None, centre: Array | None = None) -> None:
-        self.features = features if rows is None else ArrayFeatures(features.take(rows))
-        self.n, self.r = self.features.shape
+        if rows is not None and len(rows) * features.shape[1] > _GATHERED:
+            features = _Chosen(features, rows)
+        elif rows is not None:
+            X = features.take(rows)
+            if sparse.issparse(X) and X.nnz > _THIN * X.shape[0] * X.shape[1] and X.shape[0] * X.shape[1] <= _HELD:
+                X = X.toarray()
+            if not sparse.issparse(X):
+                X = np.array(X, dtype=np.float64, order="C")
+                if centre is not None:
+                    X -= centre
+                    centre = None
+            features = ArrayFeatures(X)
+        self.features = features
+        self.n, self.r = features.shape
         self.centre = centre
-        self.step = max(256, _BLOCK_BYTES // (8 * max(1, self.r)))
+        self.step = max(4096 if self.r >= _WIDE else 256, _BLOCK_BYTES // (8 * max(1, self.r)))
+
+    def part(self, rows: Index) -> Blocks:
+        """Some of these rows."""
+        return Blocks(self.features, rows, self.centre)
 
     def block(self, part: slice) -> Any:
-        """Rows as float64: dense unless they are very sparse."""
+        """Rows as float64, dense unless they are very sparse; valid until the thread asks for the next block."""
         X = self.features.read(part)
         if sparse.issparse(X):
             X = X.astype(np.float64, copy=False)
             return X.toarray() if X.nnz > _THIN * X.shape[0] * X.shape[1] else X
-        X = np.asarray(X, dtype=np.float64, order="C")
-        return X if self.centre is None else X - self.centre
+        if self.centre is None:
+            return np.asarray(X, dtype=np.float64, order="C")
+        from usmo.tiles import scratch
+
+        out = scratch(X.size, np.dtype(np.float64)).reshape(X.shape)
+        return np.subtract(X, self.centre, out=out)
 
     def each(self, work: Callable[[slice], None]) -> None:
         """Call ``work`` on every block; in threads where the table is narrow."""
+        from usmo.tiles import over_tiles
+
         if self.r >= _WIDE:
             for start in range(0, self.n, self.step):
                 work(slice(start, min(start + self.step, self.n)))
@@ -200,6 +242,11 @@ class Sums:
             while self._next in self._early:
                 self.total = self.total + self._early.pop(self._next)
                 self._next += 1
+
+
+def as_features(X: Any) -> Features:
+    """X itself if it is read by blocks already, else the array or CSR matrix as features."""
+    return X if isinstance(X, PartFeatures) else ArrayFeatures(X)
 
 
 def column_means(features: Features) -> Array | None:

@@ -13,16 +13,20 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from usmo.features import ArrayFeatures, Features
 from usmo.kernels import KernelMatrix
 from usmo.problem import Certificate, PUProblem
 from usmo.solution import Solution
 from usmo.training import (
+    LinearFit,
     checked,
     compile_once,
     default_cache,
     fresh_values,
+    is_narrow_linear,
     is_reached,
     train,
+    train_linear,
     with_fresh_values,
 )
 
@@ -40,8 +44,9 @@ def path(
 
     Parameters
     ----------
-    estimator : PUSVC
-        Its other parameters hold for all; the solver is the block solver. It is not changed.
+    estimator : PUSVC or LinearPUSVC
+        Its other parameters hold for all; the solver is the block solver, for linear models the interior point.
+        It is not changed.
     lams : sequence of float
         Values of λ; from large to small is the cheapest order.
     priors : sequence of float, optional
@@ -59,6 +64,8 @@ def path(
     """
     lams = [float(lam) for lam in lams]
     models = [clone(estimator).set_params(lam=lam) for lam in lams] or [clone(estimator)]
+    if getattr(estimator, "approximation", None) is not None:
+        raise ValueError(f"path fits the exact kernel; got approximation={estimator.approximation!r}")
     for model in models:
         model._validate_params()
     table, known, kernel = models[0]._prepare(X, y, sample_weight)
@@ -66,8 +73,7 @@ def path(
     for prior, _ in grid:
         clone(estimator).set_params(prior=prior)._validate_params()
     problems = [table.problem(prior, lam, estimator.scenario) for prior, lam in grid]
-    matrix = KernelMatrix(table.X, kernel)
-    answers = train_path(problems, matrix, tol=estimator.tol, cache_size=estimator._cache_megabytes)
+    answers = models[0]._train_path(table, problems, kernel)
     found = []
     for (prior, lam), problem, (solution, certificate) in zip(grid, problems, answers, strict=True):
         model = clone(estimator).set_params(lam=lam)
@@ -85,6 +91,11 @@ def train_path(
     """Solve and certify problems that differ in λ and π only, each from the solution of the one before."""
     if not problems:
         return []
+    if is_narrow_linear(problems[0], kernel):
+        return [
+            (fit.solution, fit.certificate)
+            for fit in train_linear_path(problems, ArrayFeatures(kernel.X), tol=tol)
+        ]
     psd = checked(hardest := max(problems, key=lambda problem: float(problem.c2.max())), kernel)
     compile_once()
     from usmo.solvers import blocks
@@ -113,3 +124,12 @@ def train_path(
             solution = again.continued_from(solution)
         answers.append((solution, certificate))
     return answers
+
+
+def train_linear_path(problems: list[PUProblem], features: Features, *, tol: float = 1e-3) -> list[LinearFit]:
+    """Solve and certify problems with K = XXᵀ, each from the decision function of the one before."""
+    fits: list[LinearFit] = []
+    for problem in problems:
+        start = (fits[-1].coef, fits[-1].solution.beta) if fits else None
+        fits.append(train_linear(problem, features, start=start, tol=tol))
+    return fits

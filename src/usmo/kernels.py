@@ -201,6 +201,15 @@ class KernelMatrix:
                 out[left] += self._evaluate(A, self._take(right), norms) @ v[right]
         return out
 
+    def cross_block(self, Y: Any) -> Array:
+        """K(Y, X) for new rows Y, whole."""
+        A = self._convert(Y)
+        dense = self._dense_tiles or not sparse.issparse(self.X)
+        A = A.toarray() if sparse.issparse(A) and dense else A
+        A = A if self._shift is None else A - self._shift
+        norms = (self._squared_norms(A), self._norms) if self.kernel.name == "rbf" else None
+        return self._evaluate(A, self._take(slice(None)), norms)
+
     def _fuses(self, entries: int) -> bool:
         """Whether that many entries are left to the compiled tiles, which take dense rows only."""
         dense = self._dense_tiles or not sparse.issparse(self.X)

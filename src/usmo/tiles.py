@@ -157,11 +157,11 @@ def rbf_block(A: Any, B: Any, a2: Any, b2: Any, gamma: float, out: Any = None, s
     write, g = _write64 if A.dtype == np.float64 else _write32, A.dtype.type(gamma)
 
     def work(part: slice) -> None:
-        scratch = _scratch(high * wide, A.dtype)
+        memory = scratch(high * wide, A.dtype)
         for tile in range(part.start, part.stop):
             i, j = high * (tile % down), wide * (tile // down)
             left, right = slice(i, i + high), slice(j, j + wide)
-            products = _product(A[left], B[right], scratch)
+            products = _product(A[left], B[right], memory)
             write(products, a2[left], b2[right], g, out, slots[left], j)
 
     tiles = down * -(-B.shape[0] // wide)
@@ -182,11 +182,11 @@ def rbf_sums(take: Callable[[slice], tuple[Any, Any]], n: int, S: Any, s2: Any, 
 
     def work(part: slice) -> None:
         X, x2 = take(part)
-        scratch = _scratch(high * wide, S.dtype)
+        memory = scratch(high * wide, S.dtype)
         mine = np.zeros((W.shape[0], X.shape[0]))
         for first in range(0, S.shape[0], high):
             rows = slice(first, first + high)
-            tile = _product(S[rows], X, scratch)
+            tile = _product(S[rows], X, memory)
             finish(tile, s2[rows], x2, g)
             if S.dtype == np.float64:
                 mine += W[:, rows] @ tile
@@ -201,16 +201,16 @@ def rbf_sums(take: Callable[[slice], tuple[Any, Any]], n: int, S: Any, s2: Any, 
 _LOCAL = threading.local()
 
 
-def _scratch(size: int, dtype: Any) -> Any:
-    """Memory of this thread for one tile: fresh memory for each costs as much as a narrow tile itself."""
+def scratch(size: int, dtype: Any) -> Any:
+    """Memory of this thread for one tile or block: fresh memory for each costs as much as the work on it."""
     held = getattr(_LOCAL, "scratch", None)
     if held is None or held.nbytes < size * dtype.itemsize:
         held = _LOCAL.scratch = np.empty(size * dtype.itemsize, dtype=np.uint8)
     return held[: size * dtype.itemsize].view(dtype)
 
 
-def _product(A: Any, B: Any, scratch: Any) -> Any:
-    tile = scratch[: A.shape[0] * B.shape[0]].reshape(A.shape[0], B.shape[0])
+def _product(A: Any, B: Any, memory: Any) -> Any:
+    tile = memory[: A.shape[0] * B.shape[0]].reshape(A.shape[0], B.shape[0])
     return np.dot(A, B.T, out=tile)
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from usmo import start as starts
 from usmo.checkpoint import Checkpoint
+from usmo.features import ArrayFeatures, Blocks, Features, column_means
 from usmo.kernels import Kernel, KernelMatrix
 from usmo.problem import Array, Certificate, PUProblem
 from usmo.solution import Solution
@@ -28,6 +31,9 @@ _USMO_CACHE = 200.0
 
 _LARGEST = 1e290
 """Bound on the sums of kernel values that occur, short of where float64 overflows."""
+
+_GAP_SHARE = 1e-3
+"""The linear solver's relative gap, in units of the tolerance on the violation."""
 
 _QP_GAP = 1e-6
 """Relative gap above which the QP library's answer is reported as short of precision."""
@@ -50,8 +56,19 @@ def train(
 
     ``checkpoint`` names a file and the seconds between two writings of it ("blocks" only).
     """
-    if checkpoint is not None and solver in ("usmo", "qp"):
+    if checkpoint is not None and solver not in ("auto", "blocks"):
         raise ValueError(f"checkpoint works with solver='blocks' only, got solver={solver!r}")
+    if solver == "auto" and checkpoint is None and is_narrow_linear(problem, kernel):
+        solver = "interior-point"
+    if solver == "interior-point":
+        if kernel.kernel.name != "linear":
+            raise ValueError(f"solver='interior-point' needs kernel='linear', got kernel={kernel.kernel.name!r}")
+        checked(problem, kernel)
+        fit = train_linear(
+            problem, ArrayFeatures(kernel.X), start=start, tol=tol, max_iter=max_iter, max_time=max_time,
+            progress=progress,
+        )  # fmt: skip
+        return fit.solution, fit.certificate
     psd = checked(problem, kernel)
     file = None if checkpoint is None else Checkpoint(*checkpoint, problem, kernel)
     known = None if file is None else file.load()
@@ -106,6 +123,99 @@ def train(
         return solution, certificate
 
 
+@dataclass(frozen=True)
+class LinearFit:
+    """A solution for K = XXᵀ with the weights of the columns; ``solution.beta`` is their intercept."""
+
+    solution: Solution
+    certificate: Certificate
+    coef: Array
+
+
+def is_narrow_linear(problem: PUProblem, kernel: KernelMatrix) -> bool:
+    """Whether the kernel is linear and one side of the table small enough for the interior point."""
+    from usmo.solvers.linear import WIDEST
+
+    if kernel.kernel.name != "linear":
+        return False
+    return min(kernel.X.shape[1], problem.n + problem.p) <= WIDEST
+
+
+def train_linear(
+    problem: PUProblem,
+    features: Features,
+    *,
+    start: Array | tuple[Array, float] | None = None,
+    tol: float = 1e-3,
+    max_iter: int = -1,
+    max_time: float | None = None,
+    progress: Progress | None = None,
+) -> LinearFit:
+    """Solve and certify K = XXᵀ by passes over row blocks.
+
+    ``start`` is σ, or the weights and the intercept of a model for a problem nearby. Columns are centred on the
+    way: Σα = 0, so the solution is the same, but nothing large cancels.
+    """
+    compile_linear_once()
+    from usmo.solvers import linear
+
+    centre = column_means(features)
+    table = Blocks(features, centre=centre)
+    shift = np.zeros(table.r) if centre is None else centre
+    if isinstance(start, np.ndarray):
+        coef = table.weighted_sum(problem.table_coefficients(start, table.n))
+        start = coef, problem.bias(start, table.dot(coef)[problem.unlabelled]) - float(coef @ shift)
+    rotated = table.r > problem.n + problem.p or table.r > linear.WIDEST
+    if rotated:
+        task, columns, middle, start = *_rotated(problem, features, centre), None, None
+    else:
+        task, columns, middle = problem, features, centre
+        start = None if start is None else (start[0], start[1] + float(start[0] @ shift))
+    solution, _ = linear.solve(
+        task, columns, middle, start, tol=tol, gap_tol=_GAP_SHARE * tol, max_iter=max_iter, max_time=max_time,
+        progress=progress,
+    )  # fmt: skip
+    coef = table.weighted_sum(problem.table_coefficients(solution.sigma, table.n))
+    solution, certificate = with_fresh_values(problem, solution, table.dot(coef), True)
+    if solution.status == "optimal" and not is_reached(certificate, solution, tol):
+        solution = replace(solution, status="precision")
+    moved = float(coef @ shift)
+    solution = replace(solution, beta=solution.beta - moved, G=solution.G + moved)
+    return LinearFit(solution, certificate, coef)
+
+
+def _rotated(problem: PUProblem, features: Features, centre: Array | None) -> tuple[PUProblem, Features]:
+    """The same problem where columns outnumber rows: as many columns as rows, with the same products of rows."""
+    from usmo.solvers import linear
+
+    used = np.union1d(problem.positives, problem.unlabelled)
+    if len(used) > linear.WIDEST:
+        raise ValueError(
+            f"the interior point needs at most {linear.WIDEST} columns or rows, got {len(used)} rows and "
+            f"{features.shape[1]} columns: use PUSVC(kernel='linear', solver='blocks')"
+        )
+    X = features.take(used)
+    if centre is not None:
+        X = np.asarray(X, dtype=np.float64) - centre
+    product = X @ X.T
+    values, vectors = np.linalg.eigh(product.toarray() if sparse.issparse(product) else product)
+    F = vectors * np.sqrt(np.maximum(values, 0.0))
+    positives, unlabelled = (np.searchsorted(used, rows) for rows in (problem.positives, problem.unlabelled))
+    small = replace(problem, positives=positives, unlabelled=unlabelled)
+    return small, ArrayFeatures(F[:, values > 1e-14 * values[-1]] if values[-1] > 0 else F[:, :1])
+
+
+@cache
+def compile_linear_once() -> None:
+    """Compile the row loops of the linear solver, or load them from Numba's cache."""
+    from usmo._jit import announced_compilation
+
+    with announced_compilation():
+        from usmo.solvers import interior
+
+        interior.warm_up()
+
+
 def is_reached(certificate: Certificate, solution: Solution, tol: float) -> bool:
     """Whether the fresh violation is within the tolerance, up to the rounding of its own evaluation."""
     return certificate.kkt_violation <= tol + _ROUNDING * float(np.abs(solution.G).max())
@@ -139,7 +249,9 @@ def with_fresh_values(
     # an interior point's β is its own multiplier, and better than an average over rows a hair off their bounds
     beta = solution.beta
     average = problem.bias(solution.sigma, G)
-    if problem.gap(solution.sigma, average, G) <= problem.gap(solution.sigma, beta, G):
+    # where a whole interval of β is as good, it is its midpoint, whatever rounding says
+    rounding = 1e-12 * problem.total * (1.0 + float(np.abs(G).max()))
+    if problem.gap(solution.sigma, average, G) <= problem.gap(solution.sigma, beta, G) + rounding:
         beta = average
     certificate = problem.certificate(solution.sigma, beta, values[problem.positives], G, convex=psd)
     return replace(solution, G=G, beta=beta), certificate
@@ -189,4 +301,8 @@ def compile_once() -> None:
             blocks.solve(problem, toy, workspace=blocks.Workspace.of(problem, toy, dtype, 1.0))
             rows = np.zeros((1, 1), dtype=dtype)
             tiles.rbf_block(rows, rows, rows[0], rows[0], 1.0)
-            tiles.rbf_sums(lambda _, rows=rows: (rows, rows[0]), 1, rows, rows[0], 1.0, rows)
+            tiles.rbf_sums(partial(_one_row, rows), 1, rows, rows[0], 1.0, rows)
+
+
+def _one_row(rows: Any, part: slice) -> tuple[Any, Any]:
+    return rows, rows[0]

@@ -251,8 +251,8 @@ def solve(
     else:
         run.move_to(start)
     limits.report(run.record("start"), run.sigma)
-    # the last fifth of the tolerance is left to the rounding of float32 rows
-    tau = 0.8 * tol if space.matrix.dtype == np.float32 else tol
+    # half of the tolerance is left to the rounding of float32 rows
+    tau = 0.5 * tol if space.matrix.dtype == np.float32 else tol
     tau = max(tau, problem.resolution(run.sigma, space.diag))
     status: Status | None = None
     while status is None:

@@ -2,18 +2,18 @@
 
     minimise  ½‖w‖² - Σ min(σ, c2-σ)    over 0 ≤ σ ≤ c2,  Σσ = total,    w = v - Φᵀσ,    f = Φw + β
 
-The kink is split away: σ = a + b with 0 ≤ a, b ≤ h = c2/2, where a earns 1 and b costs 1 per unit. With multipliers
-z for the lower bounds and y for the upper ones, optimality is y - z = f + 1 on the a side, y - z = f - 1 on the b
-side and four products per row that vanish; the method drives them to zero together (Mehrotra's predictor and
-corrector). Eliminating rows leaves
+The kink is split away: σ = a + b with 0 ≤ a, b ≤ h = c2/2, where a earns 1 and b costs 1 per unit. With
+multipliers z for the lower bounds and y for the upper ones, optimality is y - z = f + 1 on the a side, y - z =
+f - 1 on the b side and four products per row that vanish; the method drives them to zero together (Mehrotra's
+predictor and corrector). Eliminating rows leaves
 
     [ I + ΦᵀEΦ   ΦᵀE1 ] [dw]
     [ 1ᵀEΦ       1ᵀE1 ] [dβ]  = right-hand side,        E = 1/(z/a + y/(h-a)) summed over both sides.
 
-Because f enters every row in the same way, it need not be kept: it is y - z - 1, and the two equations stay true to
-rounding as long as all variables move by one common step length. The start is exactly centred: for given w, β and
-μ, every row's a and b solve a quadratic equation. So any w, from a subsample or from another λ, is a warm start;
-only the r + 1 equations for w and Σσ are then open, and they close linearly with the steps.
+Because f enters every row in the same way, it need not be kept: it is y - z - 1, and the two equations stay true
+to rounding as long as all variables move by one common step length. The start is exactly centred: for given w, β
+and μ, every row's a and b solve a quadratic equation. So any w, from a subsample or from another λ, is a warm
+start; only the r + 1 equations for w and Σσ are then open, and they close linearly with the steps.
 """
 
 from __future__ import annotations
@@ -74,6 +74,9 @@ def _centred(S, h, f, mu):  # type: ignore[no-untyped-def]
             S[3 + 2 * side, i] = mu / rest
 
 
+# With D = 1/(zs + ya), s = h - a, every quotient below is a product: 1/(z/a + y/s) = a·s·D.
+
+
 @compiled
 def _weights(S, h, first, last, E, g, sigma):  # type: ignore[no-untyped-def]
     """E, the affine part of dσ, and σ of the rows; returns the sum of the products."""
@@ -81,7 +84,7 @@ def _weights(S, h, first, last, E, g, sigma):  # type: ignore[no-untyped-def]
     for i in range(first, last):
         a, b, s, t = S[0, i], S[1, i], h[i] - S[0, i], h[i] - S[1, i]
         za, ya, zb, yb = S[2, i], S[3, i], S[4, i], S[5, i]
-        ea, eb = 1.0 / (za / a + ya / s), 1.0 / (zb / b + yb / t)
+        ea, eb = a * s / (za * s + ya * a), b * t / (zb * t + yb * b)
         E[i - first] = ea + eb
         g[i - first] = (ya - za) * ea + (yb - zb) * eb
         sigma[i - first] = a + b
@@ -90,70 +93,68 @@ def _weights(S, h, first, last, E, g, sigma):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _limit(value, change, longest):  # type: ignore[no-untyped-def]
-    return min(longest, -value / change) if change < 0.0 else longest
+def _affine(a, z, y, h, df):  # type: ignore[no-untyped-def]
+    """One side of a row: how near its step comes to a bound, its second-order products, and their part of dσ."""
+    s = h - a
+    D = 1.0 / (z * s + y * a)
+    N = (df + y - z) * D
+    to_a, to_s = N * s, N * a  # da/a and da/s
+    da = to_a * a
+    dz, dy = -z - z * to_a, -y + y * to_s
+    reach = max(max(-to_a, to_s), 1.0 + max(to_a, -to_s))
+    return reach, da * dz, -da * dy, (s - a) * D, -(to_a * dz + to_s * dy) * (a * s * D)
 
 
 @compiled
 def _predict(S, h, first, last, df, D, g1, g2):  # type: ignore[no-untyped-def]
-    """The affine step: its length, its second-order products, and what these and μ add to dσ."""
-    longest, quadratic = 1.0, 0.0
+    """The affine step: the reciprocal of its length, the sum of its second-order products, and what μ adds."""
+    nearest, quadratic = 1.0, 0.0
     for i in range(first, last):
         k = i - first
-        g1[k] = 0.0
-        g2[k] = 0.0
-        for side in range(2):
-            a, z, y = S[side, i], S[2 + 2 * side, i], S[3 + 2 * side, i]
-            s = h[i] - a
-            e = 1.0 / (z / a + y / s)
-            da = (df[k] + y - z) * e
-            dz = -z - z * da / a
-            dy = -y + y * da / s
-            longest = _limit(a, da, longest)
-            longest = _limit(s, -da, longest)
-            longest = _limit(z, dz, longest)
-            longest = _limit(y, dy, longest)
-            quadratic += da * (dz - dy)
-            D[2 * side, i] = da * dz
-            D[2 * side + 1, i] = -da * dy
-            g1[k] += (1.0 / a - 1.0 / s) * e
-            g2[k] += (-da * dz / a - da * dy / s) * e
-    return longest, quadratic
+        reach_a, low_a, high_a, mu_a, more_a = _affine(S[0, i], S[2, i], S[3, i], h[i], df[k])
+        reach_b, low_b, high_b, mu_b, more_b = _affine(S[1, i], S[4, i], S[5, i], h[i], df[k])
+        nearest = max(nearest, max(reach_a, reach_b))
+        quadratic += low_a + high_a + low_b + high_b
+        D[0, i], D[1, i], D[2, i], D[3, i] = low_a, high_a, low_b, high_b
+        g1[k] = mu_a + mu_b
+        g2[k] = more_a + more_b
+    return nearest, quadratic
+
+
+@compiled
+def _corrected(a, z, y, h, df, lower, upper):  # type: ignore[no-untyped-def]
+    """One side of a row: how near its corrected step comes to a bound, and the step."""
+    s = h - a
+    da = (df * a * s + lower * s - upper * a) / (z * s + y * a)
+    to_a, to_s = 1.0 / a, 1.0 / s
+    dz, dy = (lower - z * da) * to_a, (upper + y * da) * to_s
+    reach = max(max(-da * to_a, da * to_s), max(-dz / z, -dy / y))
+    return reach, da, dz, dy
 
 
 @compiled
 def _correct(S, h, first, last, df, target, D):  # type: ignore[no-untyped-def]
-    """The corrected step of the rows, into D; returns how far it can go."""
-    longest = np.inf
+    """The corrected step of the rows, into D; returns the reciprocal of its longest length."""
+    nearest = 0.0
     for i in range(first, last):
         k = i - first
-        products = (D[0, i], D[1, i], D[2, i], D[3, i])
-        for side in range(2):
-            a, z, y = S[side, i], S[2 + 2 * side, i], S[3 + 2 * side, i]
-            s = h[i] - a
-            lower = target - a * z - products[2 * side]
-            upper = target - s * y - products[2 * side + 1]
-            da = (df[k] + lower / a - upper / s) / (z / a + y / s)
-            dz = (lower - z * da) / a
-            dy = (upper + y * da) / s
-            longest = _limit(a, da, longest)
-            longest = _limit(s, -da, longest)
-            longest = _limit(z, dz, longest)
-            longest = _limit(y, dy, longest)
-            D[side, i] = da
-            D[2 + 2 * side, i] = dz
-            D[3 + 2 * side, i] = dy
-    return longest
+        a, b, za, ya, zb, yb = S[0, i], S[1, i], S[2, i], S[3, i], S[4, i], S[5, i]
+        low_a, high_a = target - a * za - D[0, i], target - (h[i] - a) * ya - D[1, i]
+        low_b, high_b = target - b * zb - D[2, i], target - (h[i] - b) * yb - D[3, i]
+        reach_a, D[0, i], D[2, i], D[3, i] = _corrected(a, za, ya, h[i], df[k], low_a, high_a)
+        reach_b, D[1, i], D[4, i], D[5, i] = _corrected(b, zb, yb, h[i], df[k], low_b, high_b)
+        nearest = max(nearest, max(reach_a, reach_b))
+    return nearest
 
 
 @compiled
 def _move(S, h, D, first, last, length):  # type: ignore[no-untyped-def]
+    """Take the step, staying a rounding away from every bound."""
     for i in range(first, last):
-        for k in range(6):
-            S[k, i] += length * D[k, i]
         for k in range(2):
-            # a rounding away from its upper bound is as good as on it
-            S[k, i] = min(S[k, i], h[i] * (1.0 - 1e-16))
+            S[k, i] = min(max(S[k, i] + length * D[k, i], h[i] * 1e-100), h[i] * (1.0 - 2e-16))
+        for k in range(2, 6):
+            S[k, i] = max(S[k, i] + length * D[k, i], 1e-200)
 
 
 @compiled
@@ -178,9 +179,10 @@ class _System:
         shift = 0.0
         while True:
             try:
-                self.factor = linalg.cho_factor(scaled + shift * np.eye(len(M)), lower=True, check_finite=False)
+                # NumPy's, like the products: SciPy may bring a BLAS of its own, whose threads would compete
+                self.factor = np.linalg.cholesky(scaled + shift * np.eye(len(M)))
                 break
-            except linalg.LinAlgError:
+            except np.linalg.LinAlgError:
                 shift = max(1e-15, 100.0 * shift)
                 if shift > 1e-3:
                     raise
@@ -190,7 +192,8 @@ class _System:
         return x + self._once(right - self.M @ x)
 
     def _once(self, right: Array) -> Array:
-        return self.scale * linalg.cho_solve(self.factor, self.scale * right, check_finite=False)
+        half = linalg.solve_triangular(self.factor, self.scale * right, lower=True, check_finite=False)
+        return self.scale * linalg.solve_triangular(self.factor, half, lower=True, trans="T", check_finite=False)
 
 
 class _Method:
@@ -219,7 +222,7 @@ class _Method:
                 out[: r + 1] = product.toarray() if sparse.issparse(product) else product
             else:
                 Y = _scaled(X, E)
-                np.dot(Y.T, Y, out=out[: r + 1])
+                np.dot(Y.T, Y, out=out[: r + 1])  # NumPy sees that it is symmetric
             out[r + 1 :, :r] = both @ X
             out[r + 1 :, r] = both.sum(axis=1)
             sums.add(part, np.append(out.ravel(), products))
@@ -232,15 +235,15 @@ class _Method:
         return _System(M), self.residual - found[r + 1], float(sums.total[-1])
 
     def predict(self, step: Array) -> tuple[float, float, Array, Array]:
-        """Along the affine step: its longest length, the quadratic part of Σ of products, and Φᵀ of two vectors."""
-        r, sums, lengths = self.blocks.r, Sums(self.blocks.step), []
+        """Along the affine step: its longest length, the second-order part of Σ of products, Φᵀ of two vectors."""
+        r, sums, reaches = self.blocks.r, Sums(self.blocks.step), []
 
         def work(part: slice) -> None:
             X = self.blocks.block(part)
             df = X @ step[:r] + step[r]
             g = np.empty((2, X.shape[0]))
-            longest, quadratic = _predict(self.S, self.h, part.start, part.stop, df, self.D, g[0], g[1])
-            lengths.append(longest)
+            nearest, quadratic = _predict(self.S, self.h, part.start, part.stop, df, self.D, g[0], g[1])
+            reaches.append(nearest)
             out = np.empty((2, r + 1))
             out[:, :r] = g @ X
             out[:, r] = g.sum(axis=1)
@@ -248,17 +251,18 @@ class _Method:
 
         self.blocks.each(work)
         towards, second = sums.total[:-1].reshape(2, r + 1)
-        return min(lengths), float(sums.total[-1]), towards, second
+        return 1.0 / max(reaches), float(sums.total[-1]), towards, second
 
     def correct(self, step: Array, target: float) -> float:
-        r, lengths = self.blocks.r, []
+        """The corrected step of all rows; returns its longest length."""
+        r, reaches = self.blocks.r, [0.0]
 
         def work(part: slice) -> None:
             df = self.blocks.block(part) @ step[:r] + step[r]
-            lengths.append(_correct(self.S, self.h, part.start, part.stop, df, target, self.D))
+            reaches.append(_correct(self.S, self.h, part.start, part.stop, df, target, self.D))
 
         self.blocks.each(work)
-        return float(min(lengths))
+        return 1.0 / max(max(reaches), 0.5)
 
     def move(self, step: Array, length: float) -> None:
         self.blocks.each(lambda part: _move(self.S, self.h, self.D, part.start, part.stop, length))
@@ -303,6 +307,8 @@ def solve(
         ahead = max(0.0, products * (1.0 - longest) + longest**2 * quadratic)
         target = mu * min(1.0, (ahead / products) ** 3) if products > 0 else 0.0
         step = system.solve(right - target * towards - second)
+        if not np.isfinite(step).all():
+            break
         length = min(1.0, _TOWARDS_BOUND * method.correct(step, target))
         method.move(step, length)
         iterations += 1
@@ -319,6 +325,8 @@ def cold(blocks: Blocks, c2: Array, v: Array, total: float) -> Centre:
     f = blocks.dot(v - blocks.weighted_sum(share * c2))
     width = 1.0 + 0.1 * float(np.sqrt(np.mean(f * f)))
     return Centre(np.zeros(blocks.r), 0.0, 0.5 * float(c2.mean()) * width)
+
+
 def warm_up() -> None:
     """Compile the row loops."""
     X: Any = np.array([[0.0], [1.0], [2.0]])

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from usmo import start as starts
+from usmo._jit import compiled
 from usmo.features import Blocks, Features, Sums
 from usmo.problem import Array, Index, PUProblem
 from usmo.solution import PassRecord, Solution, Status
@@ -28,19 +28,44 @@ from usmo.solvers.limits import Limits, Progress
 WIDEST = 4000
 """Columns up to which the normal equations are formed."""
 
-_LEAST, _PER_COLUMN, _SHARE = 20_000, 20, 16
-"""Rows of the sample and of the first step 2: this many, and this many per column, and one in this many."""
+_SAMPLE, _SAMPLE_ENTRIES, _PER_COLUMN = 40_000, 2_000_000, 20
+"""Rows of the sample: this many, fewer where they would hold more entries, but always some per column."""
 
-_SAMPLE_WIDTH = 1e-3
+_SHARE = 8
+"""One row in this many is in the first step 2, and as many as in the sample at least."""
+
+_CROSSING = 3.0
+"""After a round, every row whose f is within this many violations of a threshold is in the next."""
+
+_SAMPLE_WIDTH = 1e-2
 """How sharply the sample's f is resolved."""
 
-_START_WIDTH = 0.1
+_START_WIDTH = 0.05
 """Smoothing that step 2 starts from, in standard deviations of f."""
 
 _GAP_SHARE, _WIDTH_SHARE = 0.1, 1e-3
 """The interior point goes to this share of the gap asked for, and resolves f to this share of the tolerance."""
 
 _ROUNDS = 12
+
+
+@compiled
+def _standing(sigma, f, c2):  # type: ignore[no-untyped-def]
+    """In one pass: min up, max dn, Σ of slacks, Σ min(σ, c2-σ), rows at no bound (see ``problem.py``)."""
+    low, high, slack, concave, nonbound = np.inf, -np.inf, 0.0, 0.0, 0
+    for i in range(len(f)):
+        s, c = sigma[i], c2[i]
+        h = 0.5 * c
+        if s < c:
+            low = min(low, (-1.0 if s < h else 1.0) - f[i])
+        if s > 0.0:
+            high = max(high, (1.0 if s > h else -1.0) - f[i])
+        least = min(s, c - s)
+        loss = c * max(0.0, max(f[i], 0.5 * (1.0 + f[i])))
+        slack += max(0.0, loss - s * f[i] - least)
+        concave += least
+        nonbound += 0.0 < s < c and s != h
+    return low, high, slack, concave, nonbound
 
 
 class _Rounds:
@@ -75,9 +100,9 @@ class _Rounds:
         return found.w, found.beta
 
     def threshold(self, w: Array, beta: float) -> None:
-        """σ by thresholds of the decision function given."""
+        """σ by thresholds of the decision function given, whatever its sum; the first round makes that right."""
         f = self.table.dot(w)[self.problem.unlabelled] + beta
-        self.sigma = starts.from_scores(self.problem, f)
+        self.sigma = np.where(f > 1.0, 1.0, np.where(f > -1.0, 0.5, 0.0)) * self.problem.c2
         self.guess = w, beta
         alpha = self.problem.table_coefficients(self.sigma, self.table.n)
         self.w = self.table.weighted_sum(alpha)
@@ -85,33 +110,46 @@ class _Rounds:
 
     def look(self, f: Array, beta: float) -> None:
         """Note f on U, and the standing of the optimality conditions."""
-        self.f = f
-        self.beta = beta
-        self.violation = self.problem.kkt_violation(self.sigma, f)
+        self.f, self.beta = f, beta
+        low, high, slack, self.concave, self.nonbound = _standing(self.sigma, f, self.problem.c2)
+        self.violation = max(0.0, high - low)
+        self.gap = slack - beta * self.problem.residual(self.sigma)
+        # max(1, |P|)
+        self.size = max(1.0, abs(self.concave - 0.5 * float(self.w @ self.w) + self.gap))
 
     def nearest(self, size: int, tol: float) -> Index:
-        """The rows for step 2: those that are not where their f wants them, then those nearest a threshold."""
+        """The rows for step 2: those that are not where their f wants them, then those nearest a threshold.
+
+        They are so many that what is missing in the sum of all σ finds room in theirs.
+        """
         up, dn = self.problem.slopes(self.sigma, self.f)
         must = (up < -0.5 * tol) | (dn > 0.5 * tol) | self.problem.nonbound(self.sigma)
         distance = np.minimum(np.abs(self.f + 1.0), np.abs(self.f - 1.0))
         distance[must] = -1.0
-        size = min(self.problem.n, max(size, 2 * int(np.count_nonzero(must))))
-        if size == self.problem.n:
-            return np.arange(size)
-        return np.sort(np.argpartition(distance, size)[:size])
+        # wherever f may still cross a threshold, if it changes by a few times what is violated now
+        crossing = np.count_nonzero(distance <= _CROSSING * self.violation)
+        size = max(size, 2 * int(np.count_nonzero(must)), int(crossing))
+        missing = self.problem.residual(self.sigma)
+        while size < self.problem.n:
+            rows = np.argpartition(distance, size)[:size]
+            room = float(self.problem.c2[rows].sum())
+            if 0.01 * room < float(self.sigma[rows].sum()) + missing < 0.99 * room:
+                return np.sort(rows)
+            size *= 2
+        return np.arange(self.problem.n)
 
     def round(self, rows: Index, tol: float, gap: float, start: interior.Centre | None) -> None:
         """Step 2 on these rows, then f on all."""
         problem = self.problem
         c2 = problem.c2[rows]
         whole = len(rows) == problem.n
-        contiguous = whole and problem.unlabelled[-1] - problem.unlabelled[0] == problem.n - 1
-        if contiguous and len(problem.unlabelled) == self.table.n:
-            blocks = self.table
-        else:
+        blocks = self.table
+        if len(rows) < self.table.n:
             blocks = Blocks(self.features, problem.unlabelled[rows], self.centre)
         held = self.from_positives if whole else self.w + blocks.weighted_sum(self.sigma[rows])
-        total = problem.total if whole else float(np.sum(self.sigma[rows], dtype=np.longdouble))
+        total = problem.total
+        if not whole:
+            total = float(np.sum(self.sigma[rows], dtype=np.longdouble)) + problem.residual(self.sigma)
         if start is None:
             start = interior.cold(blocks, c2, held, total)
         goal = min(_GAP_SHARE * gap, 2.0 * _WIDTH_SHARE * tol * float(c2.sum()))
@@ -135,42 +173,31 @@ class _Rounds:
                 best, self.sigma[rows], self.w, self.beta = merit, candidate, w, beta
         self.look(self.table.dot(self.w)[problem.unlabelled] + self.beta, self.beta)
 
-    def gap(self) -> float:
-        return self.problem.gap(self.sigma, self.beta, self.f - self.beta)
-
-    def size(self) -> float:
-        """max(1, |P|), by the dual objective and the gap."""
-        dual = self.problem.concave_part(self.sigma) - 0.5 * float(self.w @ self.w)
-        return max(1.0, abs(dual + self.gap()))
-
     def record(self, kind: str) -> PassRecord:
-        problem = self.problem
         squares = float(self.w @ self.w) - float(self.from_positives @ self.from_positives)
         return PassRecord(
             kind=kind,
             steps=self.steps,
-            objective=0.5 * squares - problem.concave_part(self.sigma),
+            objective=0.5 * squares - self.concave,
             violation=self.violation,
             beta=self.beta,
-            nonbound=int(problem.nonbound(self.sigma).sum()),
+            nonbound=self.nonbound,
             kernel_rows=0.0,
             seconds=self.limits.seconds,
         )
 
 
-def _crossed(
-    part: PUProblem, blocks: Blocks, held: Array, found: interior.Found, f: Array
-) -> tuple[Array, float]:
+def _crossed(part: PUProblem, blocks: Blocks, held: Array, found: interior.Found, f: Array) -> tuple[Array, float]:
     """The point that the active set of an interior point describes.
 
-    Where the rows that are at no bound are few, f is put to -1 or 1 on them; where they are many (equal rows, or no
-    signal), their σ change by the least that brings w back to where the interior point had it.
+    Where the rows that are at no bound are few, f is put to -1 or 1 on them; where they are many (equal rows, or
+    no signal), their σ change by the least that brings w back to where the interior point had it.
     """
     vertex, free = active_set(found.sigma, f, part.c2)
     A = np.flatnonzero(free)
     if len(A) == 0:
         return vertex, found.beta
-    mine = Blocks(blocks.features, A, blocks.centre)
+    mine = blocks.part(A)
     w = held - blocks.weighted_sum(vertex)
     if len(A) <= 2 * blocks.r + 50:
         Z = mine.block(slice(0, mine.n))
@@ -232,36 +259,37 @@ def solve(
     """
     limits = Limits(max_iter, max_time, progress)
     run = _Rounds(problem, features, centre, limits)
-    size = max(_LEAST, _PER_COLUMN * features.shape[1], problem.n // _SHARE)
+    r = max(1, features.shape[1])
+    sample = max(_PER_COLUMN * r, min(_SAMPLE, _SAMPLE_ENTRIES // r))
+    size = max(sample, problem.n // _SHARE)
     centred: interior.Centre | None = None
     if 2 * size >= problem.n:
         size = problem.n
     if start is None and size < problem.n:
-        start = run.sample(size)
+        start = run.sample(sample)
     if start is not None:
         run.threshold(*start)
-        limits.report(run.record("sample"), run.sigma)
         width = max(1e-4, _START_WIDTH * float(run.f.std()))
         centred = interior.Centre(*run.guess, 0.5 * float(problem.c2.mean()) * width)
-    status: Status | None = limits.reached(run.steps) if start is not None else None
+    status: Status | None = None
     best: tuple[float, Array, Array, Array, float] | None = None
     for _ in range(_ROUNDS):
         if status is not None and best is not None:
             break
-        rows = run.nearest(size, tol) if start is not None or best is not None else np.arange(problem.n)
-        gap = gap_tol * (run.size() if start is not None or best is not None else 1.0)
+        cold = start is None and best is None
+        rows = np.arange(problem.n) if cold else run.nearest(size, tol)
+        gap = gap_tol * (1.0 if cold else run.size)
+        before = run.violation if best is not None else np.inf
         run.round(rows, tol, gap, centred)
         limits.report(run.record("round"), run.sigma)
-        merit = max(run.violation / tol, run.gap() / (gap_tol * run.size()))
+        merit = max(run.violation / tol, run.gap / (gap_tol * run.size))
         if best is None or merit < best[0]:
-            best = merit, run.sigma, run.w, run.f, run.beta
-        if merit <= 1.0:
-            status = "optimal"
-        else:
-            status = limits.reached(run.steps)
+            best = merit, run.sigma.copy(), run.w, run.f, run.beta
+        status = "optimal" if merit <= 1.0 else limits.reached(run.steps)
         width = max(1e-5, run.violation)
         centred = interior.Centre(*run.guess, 0.5 * float(problem.c2.mean()) * width)
-        size = min(problem.n, 2 * size)
+        if run.violation > 0.5 * before:
+            size = min(problem.n, 2 * size)
     assert best is not None
     _, sigma, w, f, beta = best
     solution = Solution(

@@ -1,0 +1,129 @@
+"""What the estimators share: fit with roll-back and callbacks, the prior, predictions, warnings."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from usmo.priors import BestBin
+from usmo.problem import Array
+from usmo.progress import CallbackSupportMixin, with_callbacks
+from usmo.solution import Solution
+from usmo.table import Table
+
+ACCEPTED: dict[str, Any] = {
+    "accept_sparse": "csr", "dtype": [np.float64, np.float32], "accept_large_sparse": True
+}  # fmt: skip
+"""The kinds of table that all estimators take."""
+
+_PRIOR_ROWS = 50_000
+"""Unlabelled rows, and labelled ones, up to which a prior is estimated from all of them."""
+
+
+class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """A classifier with ``prior``, ``scenario`` and ``random_state`` that implements ``_fit``."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        # Accuracy on fully labelled data is not what is learnt: 0 means unlabelled here, not negative.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The rows; the square kernel matrix if the kernel is precomputed.
+        y : array of shape (n_samples,)
+            Two values: the greater marks labelled positives, the other unlabelled rows.
+        sample_weight : array of shape (n_samples,), optional
+            Weight of each row in its mean.
+        """
+        self._validate_params()
+        context = None
+        if hasattr(self, "_skl_callbacks"):
+            context = self._init_callback_context(max_subtasks=None)
+            context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        before = self.__dict__.copy()
+        try:
+            self._fit(X, y, sample_weight, context)
+        except BaseException:
+            # a failed or interrupted fit leaves the estimator as it was
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        if context is not None:
+            context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
+        raise NotImplementedError
+
+    def decision_function(self, X: Any) -> Array:
+        """f(x) for each row: positive above 0, and a ranking of the rows."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row: the greater value of y where f > 0."""
+        check_is_fitted(self)
+        return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
+
+    def _known_prior(self, table: Table) -> dict[str, Any]:
+        """The prior given, or estimated with its interval, as fitted attributes."""
+        if self.prior != "estimate":
+            return {"prior_": float(self.prior)}
+        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+        rng = np.random.default_rng(seed)
+        parts = [
+            part if len(part) <= _PRIOR_ROWS else np.sort(rng.choice(part, _PRIOR_ROWS, replace=False))
+            for part in (table.labelled, table.unlabelled)
+        ]
+        if self.scenario == "censored" and len(parts[0]) + len(parts[1]) < len(table.rows):
+            # the shares of the two parts matter here: thin both alike
+            rows = np.sort(rng.choice(table.rows, 2 * _PRIOR_ROWS, replace=False))
+        else:
+            rows = np.union1d(*parts)
+        X = table.X.take(rows) if hasattr(table.X, "read") else table.X[rows]
+        weight = None if table.weight is None else table.weight[rows]
+        is_labelled = np.isin(rows, table.labelled)
+        found = BestBin(scenario=self.scenario, random_state=seed).fit(X, is_labelled, weight)
+        return {"prior_": float(found.prior_), "prior_interval_": found.interval_}
+
+
+def warn_about(solution: Solution, certificate: Any, tol: float) -> None:
+    """Say what a fit fell short of."""
+    reached = (
+        f"the KKT violation is {certificate.kkt_violation:.2g} (tol={tol:g}), "
+        f"the relative duality gap {certificate.relative_gap:.2g}"
+    )
+    if solution.status in ("max_iter", "max_time"):
+        limit = solution.status
+        advice = f"Raise {limit}, or scale the columns of X"
+        warnings.warn(f"{limit} ended the fit: {reached}. {advice}.", ConvergenceWarning, stacklevel=5)
+    elif solution.status == "stopped":
+        warnings.warn(f"a callback ended the fit: {reached}.", ConvergenceWarning, stacklevel=5)
+    elif solution.status == "precision":
+        warnings.warn(
+            f"the fit came to rest short of tol, for want of precision: {reached}. Scale the columns of X (for "
+            "example with StandardScaler) or raise lam.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+    if not certificate.convex:
+        warnings.warn(
+            "the kernel matrix is indefinite: the solution is a stationary point, and its duality gap does not "
+            "bound the distance to the best one. Choose a positive semidefinite kernel.",
+            UserWarning,
+            stacklevel=5,
+        )

@@ -20,10 +20,12 @@ def test_all_small_tables_load():
 
 def test_missing_data_says_what_to_set(monkeypatch, tmp_path):
     monkeypatch.setenv("USMO_DATA", str(tmp_path))
+    monkeypatch.setenv("USMO_CACHE", str(tmp_path / "cache"))
     with pytest.raises(FileNotFoundError, match=r"set USMO_DATA to the folder that holds heart\.npz"):
         load("heart")
-    monkeypatch.delenv("USMO_DATA")
-    with pytest.raises(FileNotFoundError, match="USMO_DATA is not set"):
+    monkeypatch.setenv("USMO_CACHE", str(tmp_path))
+    (tmp_path / "heart.npz").write_bytes(b"no table")
+    with pytest.raises(ValueError, match=r"heart\.npz is damaged or another version: its SHA-256 is"):
         load("heart")
     with pytest.raises(ValueError, match=r"name must be one of australian.*got 'hart'"):
         load("hart")

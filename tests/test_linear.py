@@ -1,4 +1,4 @@
-"""LinearPUSVC and PUSVC(kernel="linear") are one model; the path; approximations and what they say of themselves."""
+"""LinearPUSVC and PUSVC(kernel="linear") are one model; the path; approximations and what they say about it."""
 
 import pickle
 import warnings
@@ -172,7 +172,7 @@ def test_what_does_not_go_with_an_approximation_is_refused(table, parameters, me
 
 def test_large_tables_point_to_the_approximation_but_are_fitted_exactly(table, monkeypatch):
     monkeypatch.setattr("usmo.estimators._LARGE", 400)
-    with pytest.warns(UserWarning, match="approximation='nystroem' takes a small fraction of the time"):
+    with pytest.warns(UserWarning, match="the time of approximation='nystroem' grows with the rows only"):
         model = PUSVC(0.4).fit(*table)
     assert not hasattr(model, "approximation_")
     with warnings.catch_warnings():

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from usmo.kernels import Kernel, KernelMatrix
 from usmo.priors import BestBin
 from usmo.problem import Array
 from usmo.progress import CallbackSupportMixin, with_callbacks
@@ -99,6 +100,31 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         is_labelled = np.isin(rows, table.labelled)
         found = BestBin(scenario=self.scenario, random_state=seed).fit(X, is_labelled, weight)
         return {"prior_": float(found.prior_), "prior_interval_": found.interval_}
+
+
+def expansion(X: Any, kernel: Kernel, alpha: Array, beta: float) -> dict[str, Any]:
+    """The attributes that make up f = Σ α·k(x_i, ·) + β over the rows of X."""
+    support = np.flatnonzero(alpha)
+    found = {
+        "support_": support,
+        "support_vectors_": np.empty((0, 0)) if kernel.name == "precomputed" else X[support],
+        "dual_coef_": alpha[support][None, :],
+        "intercept_": np.array([beta]),
+        "_kernel": kernel,
+    }
+    if kernel.name == "linear":
+        found["coef_"] = np.asarray(X[support].T @ alpha[support])[None, :]
+    return found
+
+
+def expansion_values(model: Any, X: Any) -> Array:
+    """f on the rows of a validated table."""
+    alpha, beta, kernel = model.dual_coef_[0], model.intercept_[0], model._kernel
+    if kernel.name == "precomputed":
+        return np.asarray(X[:, model.support_] @ alpha).ravel() + beta
+    if kernel.name == "linear":
+        return np.asarray(X @ model.coef_[0]).ravel() + beta
+    return KernelMatrix(model.support_vectors_, kernel).cross_product(X, alpha) + beta
 
 
 def warn_about(solution: Solution, certificate: Any, tol: float) -> None:

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from usmo import start as starts
-from usmo.base import ACCEPTED, PUClassifier, warn_about
+from usmo.base import ACCEPTED, PUClassifier, expansion, expansion_values, warn_about
 from usmo.features import Blocks
 from usmo.kernels import Kernel, KernelMatrix, resolve_gamma
 from usmo.problem import Array, Certificate, PUProblem
@@ -227,7 +227,7 @@ class PUSVC(PUClassifier):
         if self.solver == "auto" and problem.n >= _LARGE and self.kernel not in ("linear", "precomputed"):
             warnings.warn(
                 f"an exact fit of {problem.n} unlabelled rows computes a good part of a {problem.n} × {problem.n} "
-                "kernel matrix; approximation='nystroem' takes a small fraction of the time, and says how far off "
+                "kernel matrix; the time of approximation='nystroem' grows with the rows only, and it says how far off "
                 "it is. solver='blocks' fits exactly without this message.",
                 UserWarning,
                 stacklevel=5,
@@ -331,18 +331,7 @@ class PUSVC(PUClassifier):
         self, table: Table, problem: PUProblem, kernel: Kernel, sigma: Array, beta: float
     ) -> dict[str, Any]:
         """The attributes that make up f."""
-        alpha = problem.table_coefficients(sigma, table.X.shape[0])
-        support = np.flatnonzero(alpha)
-        found = {
-            "support_": support,
-            "support_vectors_": np.empty((0, 0)) if self.kernel == "precomputed" else table.X[support],
-            "dual_coef_": alpha[support][None, :],
-            "intercept_": np.array([beta]),
-            "_kernel": kernel,
-        }
-        if self.kernel == "linear":
-            found["coef_"] = np.asarray(table.X[support].T @ alpha[support])[None, :]
-        return found
+        return expansion(table.X, kernel, problem.table_coefficients(sigma, table.X.shape[0]), beta)
 
     def decision_function(self, X: Any) -> Array:
         """f(x) for each row: positive above 0, and a ranking of the rows."""
@@ -353,12 +342,7 @@ class PUSVC(PUClassifier):
             from usmo.approximation import MappedFeatures
 
             return Blocks(MappedFeatures(X, self._map)).dot(self._map_coef) + beta
-        alpha, kernel = self.dual_coef_[0], self._kernel
-        if kernel.name == "precomputed":
-            return np.asarray(X[:, self.support_] @ alpha).ravel() + beta
-        if kernel.name == "linear":
-            return np.asarray(X @ self.coef_[0]).ravel() + beta
-        return KernelMatrix(self.support_vectors_, kernel).cross_product(X, alpha) + beta
+        return expansion_values(self, X)
 
     def compress(self, X: Any, *, n_components: int | None = None, max_error: float | None = None) -> PUSVC:
         """A copy of the fitted model with fewer support vectors, for fast prediction.

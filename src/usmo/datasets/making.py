@@ -1,32 +1,11 @@
-"""Benchmark tables, and hiding labels to turn a labelled table into a PU one."""
+"""Hiding labels, and poker hands."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
-
-SMALL = (
-    "australian", "clean1", "diabetes", "heart", "heart-statlog", "house", "house-votes", "ionosphere",
-    "isolet", "krvskp", "liverDisorders", "spectf",
-)  # fmt: skip
-"""The twelve small tables of the paper's evaluation."""
-
-
-def load(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """X and y (1 positive, 0 negative) of one of the small tables, from the folder named by ``USMO_DATA``."""
-    if name not in SMALL:
-        raise ValueError(f"name must be one of {', '.join(SMALL)}; got {name!r}")
-    folder = os.environ.get("USMO_DATA", "")
-    path = Path(folder) / f"{name}.npz"
-    if not folder or not path.is_file():
-        where = f"{path} does not exist" if folder else "USMO_DATA is not set"
-        raise FileNotFoundError(f"{where}: set USMO_DATA to the folder that holds {name}.npz")
-    with np.load(path, allow_pickle=False) as stored:
-        return stored["X"].astype(np.float64), stored["y"].astype(np.int64)
 
 
 def make_pu(

@@ -163,3 +163,15 @@ def test_gap_of_an_indefinite_kernel_still_measures_stationarity():
     proof = certificate(problem, matrix, sigma, 0.3)
     assert proof.gap == pytest.approx(proof.primal - proof.dual, abs=1e-9)
     assert proof.gap >= 0
+
+
+def test_bias_is_the_midpoint_where_only_crumbs_are_not_at_a_bound():
+    """π = ½ and rows far apart: σ = h everywhere, f between -1 and 1, and one row holds the rounding of Σσ."""
+    problem = PUProblem.from_prior(0.5, 1e-2, np.arange(3), np.arange(3, 30))
+    sigma = 0.5 * problem.c2
+    G = np.linspace(-0.1, 0.3, 27)
+    crumbs = sigma.copy()
+    crumbs[5] *= 1.0 + 4e-16
+    assert problem.nonbound(crumbs).sum() == 1
+    assert problem.bias(crumbs, G) == pytest.approx(-0.1)
+    assert problem.bias(sigma, G) == pytest.approx(-0.1)

@@ -227,8 +227,8 @@ class PUSVC(PUClassifier):
         if self.solver == "auto" and problem.n >= _LARGE and self.kernel not in ("linear", "precomputed"):
             warnings.warn(
                 f"an exact fit of {problem.n} unlabelled rows computes a good part of a {problem.n} × {problem.n} "
-                "kernel matrix; the time of approximation='nystroem' grows with the rows only, and it says how far off "
-                "it is. solver='blocks' fits exactly without this message.",
+                "kernel matrix; the time of approximation='nystroem' grows with the rows only, and it says how "
+                "far off it is. solver='blocks' fits exactly without this message.",
                 UserWarning,
                 stacklevel=5,
             )

@@ -30,6 +30,9 @@ def exact_sum(x: Array) -> float:
 
 _FEW = 100_000
 
+_CRUMB = 1e-12
+"""Share of c2 that is rounding."""
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -147,7 +150,13 @@ class PUProblem:
         return (sigma > 0.0) & (sigma < self.c2) & (sigma != 0.5 * self.c2)
 
     def bias(self, sigma: Array, G: Array) -> float:
-        """β: averaged over the non-bound rows, else the midpoint of the interval the conditions allow."""
+        """β: averaged over the non-bound rows, else the midpoint of the interval the conditions allow.
+
+        Rows that only rounding keeps from their bound count as bound: where σ = h everywhere, for example, the row
+        that takes the crumbs of Σσ would otherwise decide alone.
+        """
+        for value in (np.zeros(self.n), 0.5 * self.c2, self.c2):
+            sigma = np.where(np.abs(sigma - value) <= _CRUMB * self.c2, value, sigma)
         inner = self.nonbound(sigma)
         if inner.any():
             side = np.where(sigma[inner] < 0.5 * self.c2[inner], -1.0, 1.0)

@@ -1,0 +1,1 @@
+"""The paper's experiments again, next to the published numbers."""

@@ -1,0 +1,158 @@
+"""The reproduction as one self-contained HTML page: published numbers beside ours, with plots."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from usmo.reproduce import tables
+from usmo.reproduce.cells import KERNELS, LAMBDAS, METHODS, Row
+
+NAMES = {"init": "Init", "ramp_cccp": "Ramp loss", "double_hinge_qp": "QP", "usmo": "USMO"}
+_COLOURS = {"init": "#8c8c8c", "ramp_cccp": "#c4553b", "double_hinge_qp": "#3b6fb6", "usmo": "#1b9e77"}
+_STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.85rem; margin: 1rem 0; }
+th, td { padding: 0.2rem 0.5rem; text-align: right; border-bottom: 1px solid #8884; }
+th:first-child, td:first-child { text-align: left; }
+tr.mean td { font-weight: 600; border-top: 2px solid #888; }
+.scroll { overflow-x: auto; } img { max-width: 100%; background: white; } caption { text-align: left; }
+.small { color: #888; font-size: 0.85rem; }
+"""
+
+
+def write(out: Path, rows: list[Row], stopping: list[dict[str, Any]] | None) -> Path:
+    """Write ``out/reproduction.html``."""
+    draws = 1 + max(row["draw"] for row in rows)
+    parts = [
+        "<h1>The F-measures of the USMO paper, recomputed</h1>",
+        f"<p>{len({r['dataset'] for r in rows})} data sets, {draws} draws of the labelled fifth of the positives. "
+        "<em>Published way</em>: predictions on all rows compared, by position, with the classes of the "
+        "unlabelled rows, the majority class counting as positive. <em>Aligned</em>: the same, every prediction compared "
+        "with its own row. <em>F1</em>: of the positive class on the unlabelled rows. Mean ± standard deviation of the "
+        "average over draws.</p>",
+        _average_table(rows),
+        f'<p><img alt="Averages by method, published and recomputed" src="{_plot(rows)}"></p>',
+        _agreement(rows),
+    ]
+    if stopping:
+        from usmo.reproduce.stopping import summary
+
+        lines = "".join(
+            f"<tr><td>{html.escape(k)}</td><td>{v:.3g}</td></tr>" for k, v in summary(stopping).items()
+        )
+        parts.append(f"<h2>The published stopping test</h2><table>{lines}</table>")
+    parts += [_cell_table(rows, kernel) for kernel in KERNELS]
+    page = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
+        'content="width=device-width, initial-scale=1"><title>USMO, recomputed</title>'
+        f"<style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>"
+    )
+    path = out / "reproduction.html"
+    new = path.with_suffix(".tmp")
+    new.write_text(page, encoding="utf-8")
+    new.replace(path)
+    return path
+
+
+def _average_table(rows: list[Row]) -> str:
+    published = tables.published()
+    names = {row["dataset"] for row in rows}
+    measures = {m: tables.averages(rows, m) for m in ("published", "aligned", "f1", "auc")}
+    head = (
+        "<tr><th>kernel, λ</th><th>method</th><th>published</th><th>published way</th><th>aligned</th><th>F1</th>"
+    )
+    lines = []
+    for kernel in KERNELS:
+        for lam in LAMBDAS:
+            for method in METHODS:
+                if (kernel, lam, method) not in measures["f1"]:
+                    continue
+                printed = np.mean([published[kernel, name, lam, method] for name in names])
+                values = "".join(f"<td>{_spread(*measures[m][kernel, lam, method])}</td>" for m in measures)
+                lines.append(
+                    f"<tr><td>{kernel}, {lam:g}</td><td>{NAMES[method]}</td><td>{printed:.1f}</td>{values}</tr>"
+                )
+    return f'<div class="scroll"><table>{head}<th>AUC</th></tr>{"".join(lines)}</table></div>'
+
+
+def _spread(mean: float, spread: float) -> str:
+    return f"{mean:.1f}" if np.isnan(spread) else f"{mean:.1f} ± {spread:.1f}"
+
+
+def _agreement(rows: list[Row]) -> str:
+    lines = []
+    for measure in ("aligned", "f1", "auc"):
+        difference, where = tables.largest_difference(rows, "usmo", "double_hinge_qp", measure)
+        lines.append(f"<li>{measure}: {difference:.2f} points{f' ({html.escape(where)})' if where else ''}</li>")
+    return f"<h2>USMO against the QP: largest difference in a cell</h2><ul>{''.join(lines)}</ul>"
+
+
+def _cell_table(rows: list[Row], kernel: str) -> str:
+    published = tables.published()
+    cells: dict[tuple[str, float, str], list[Row]] = {}
+    for row in rows:
+        if row["kernel"] == kernel:
+            cells.setdefault((row["dataset"], row["lambda"], row["method"]), []).append(row)
+    names = list(dict.fromkeys(name for name, _, _ in cells))
+    lines = []
+    for name in sorted(names):
+        for lam in LAMBDAS:
+            columns = ""
+            for method in METHODS:
+                found = cells.get((name, lam, method), [])
+                way, right = (np.mean([r[m] for r in found]) if found else np.nan for m in ("published", "f1"))
+                columns += (
+                    f"<td>{published[kernel, name, lam, method]:.1f}</td><td>{way:.1f}</td><td>{right:.1f}</td>"
+                )
+            lines.append(f"<tr><td>{html.escape(name)}, {lam:g}</td>{columns}</tr>")
+    heads = "".join(f'<th colspan="3">{NAMES[method]}</th>' for method in METHODS)
+    sub = "<th>published</th><th>that way</th><th>F1</th>" * len(METHODS)
+    return (
+        f'<h2>{kernel.capitalize()} kernel, cell by cell</h2><div class="scroll"><table><tr><th></th>{heads}</tr>'
+        f"<tr><th>data set, λ</th>{sub}</tr>{''.join(lines)}</table></div>"
+    )
+
+
+def _plot(rows: list[Row]) -> str:
+    """The averages against λ, as a data URI."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError('the report needs the extra "plot": pip install "usmo[plot]"') from error
+    published = tables.published()
+    names = {row["dataset"] for row in rows}
+    figure = Figure(figsize=(11, 6.5), layout="constrained")
+    axes = figure.subplots(2, 3, sharex=True, sharey=True)
+    for line, kernel in zip(axes, KERNELS, strict=True):
+        for axis, measure in zip(line, ("printed", "published", "aligned"), strict=True):
+            means = None if measure == "printed" else tables.averages(rows, measure)
+            for method in METHODS:
+                values = [
+                    np.mean([published[kernel, name, lam, method] for name in names]) if means is None
+                    else means.get((kernel, lam, method), (np.nan,))[0]
+                    for lam in LAMBDAS
+                ]  # fmt: skip
+                style = {"linestyle": "--", "marker": "s"} if method == "double_hinge_qp" else {"marker": "o"}
+                axis.plot(LAMBDAS, values, color=_COLOURS[method], label=NAMES[method], **style)
+            titles = {
+                "printed": "as printed",
+                "published": "recomputed that way",
+                "aligned": "recomputed, aligned",
+            }
+            axis.set_title(f"{kernel}, {titles[measure]}", fontsize=10)
+            axis.set_xscale("log")
+            axis.grid(alpha=0.3)
+        line[0].set_ylabel("average F-measure")
+    for axis in axes[1]:
+        axis.set_xlabel("λ")
+    axes[0, 0].legend(fontsize=9)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110)
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

@@ -1,0 +1,138 @@
+"""The two tables of F-measures: 12 data sets × 4 λ × 2 kernels × 4 methods, over several draws of the labels."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+import time
+from collections.abc import Iterable
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from usmo.datasets import SMALL
+from usmo.reproduce.cells import FIELDS, KERNELS, LAMBDAS, METHODS, Row, methods_of, run_cell
+
+QUICK = ("australian", "heart", "ionosphere")
+"""Data sets of the quick run."""
+
+
+def published() -> dict[tuple[str, str, float, str], float]:
+    """The paper's F-measures by kernel, data set, λ and method."""
+    names = {name.lower(): name for name in SMALL}
+    text = resources.files("usmo.reproduce").joinpath("published.csv").read_text()
+    return {
+        (row["kernel"], names[row["dataset"].lower()], float(row["lambda"]), row["method"]): float(
+            row["f_measure"]
+        )
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
+def read(path: Path) -> list[Row]:
+    """The rows of a results file; an unfinished last line is left out."""
+    if not path.is_file():
+        return []
+    rows: list[Row] = []
+    for row in csv.DictReader(path.read_text().splitlines()):
+        try:
+            numbers = {name: float(row[name]) for name in FIELDS if name not in ("kernel", "dataset", "method")}
+        except (TypeError, ValueError):
+            continue
+        rows.append({**row, **numbers, "draw": int(numbers["draw"])})
+    return rows
+
+
+def run(out: Path, draws: int, *, quick: bool = False, jobs: int | None = None) -> list[Row]:
+    """Compute what is missing in ``out/tables.csv`` and return all rows. Each finished cell is written at once."""
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "tables.csv"
+    rows = read(path)
+    have = {(r["kernel"], r["dataset"], r["lambda"], r["draw"], r["method"]) for r in rows}
+    names = QUICK if quick else SMALL
+    # the slowest first, so that the workers finish together
+    cells = [
+        (name, kernel, lam, draw)
+        for name in sorted(names, key=lambda name: name != "krvskp")
+        for draw in range(draws)
+        for kernel in KERNELS
+        for lam in LAMBDAS
+    ]
+    missing = [
+        cell for cell in cells
+        if any((cell[1], cell[0], cell[2], cell[3], method) not in have for method in methods_of(cell[0], cell[3]))
+    ]  # fmt: skip
+    _write(path, rows)  # without an unfinished line
+    began = time.perf_counter()
+    with path.open("a", newline="") as stream:
+        writer = csv.DictWriter(stream, FIELDS)
+        for done, found in enumerate(_computed(missing, jobs), 1):
+            writer.writerows(found)
+            stream.flush()
+            rows.extend(found)
+            if done % 20 == 0 or done == len(missing):
+                spent = time.perf_counter() - began
+                rest = spent / done * (len(missing) - done)
+                print(
+                    f"usmo: {done} of {len(missing)} cells, {spent:.0f} s, about {rest:.0f} s left",
+                    file=sys.stderr,
+                )
+    wanted = {(name, draw) for name in names for draw in range(draws)}
+    return [row for row in rows if (row["dataset"], row["draw"]) in wanted]
+
+
+def _computed(cells: list[tuple[str, str, float, int]], jobs: int | None) -> Iterable[list[Row]]:
+    from joblib import Parallel, delayed
+
+    workers = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or 1
+    if workers == 1 or len(cells) < 2:
+        return (run_cell(*cell) for cell in cells)
+    return Parallel(workers, return_as="generator_unordered")(delayed(run_cell)(*cell) for cell in cells)
+
+
+def _write(path: Path, rows: list[Row]) -> None:
+    new = path.with_suffix(".tmp")
+    with new.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, FIELDS, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    new.replace(path)
+
+
+def averages(rows: list[Row], measure: str) -> dict[tuple[str, float, str], tuple[float, float]]:
+    """Mean over data sets of the mean over draws, and the standard deviation of that average over the draws."""
+    found = {}
+    for kernel in KERNELS:
+        for lam in LAMBDAS:
+            for method in METHODS:
+                cells: dict[int, list[float]] = {}
+                by_set: dict[str, list[float]] = {}
+                for row in rows:
+                    if (row["kernel"], row["lambda"], row["method"]) == (kernel, lam, method):
+                        cells.setdefault(row["draw"], []).append(row[measure])
+                        by_set.setdefault(row["dataset"], []).append(row[measure])
+                if by_set:
+                    mean = float(np.mean([np.mean(values) for values in by_set.values()]))
+                    complete = [np.mean(v) for v in cells.values() if len(v) == len(by_set)]
+                    spread = float(np.std(complete, ddof=1)) if len(complete) > 1 else float("nan")
+                    found[kernel, lam, method] = mean, spread
+    return found
+
+
+def largest_difference(rows: list[Row], first: str, second: str, measure: str) -> tuple[float, str]:
+    """The largest difference of two methods in a cell, both averaged over the draws they share, and where."""
+    values: dict[tuple[str, str, float], dict[tuple[str, int], float]] = {}
+    for row in rows:
+        if row["method"] in (first, second):
+            key = row["kernel"], row["dataset"], row["lambda"]
+            values.setdefault(key, {})[row["method"], row["draw"]] = row[measure]
+    worst = 0.0, ""
+    for key, found in values.items():
+        shared = [draw for method, draw in found if method == first and (second, draw) in found]
+        if shared:
+            difference = abs(float(np.mean([found[first, d] - found[second, d] for d in shared])))
+            if difference > worst[0]:
+                worst = difference, f"{key[1]}, {key[0]}, λ = {key[2]:g}"
+    return worst

@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 export USMO_DATA ?= $(realpath ../shared/data)
 
-.PHONY: demo test test-sklearn bench bench-foundation bench-tools clean
+.PHONY: demo test test-sklearn bench bench-foundation bench-linear bench-tools reproduce clean
 
 demo: $(READY)
 	$(PY) examples/digits.py --save out/demo.png
@@ -39,9 +39,14 @@ bench-foundation: $(READY) bench-tools
 	$(PY) -m benchmarks.imports
 	$(PY) -m benchmarks.prior_scores
 
-bench-linear: bench-tools
+# The linear solver's table, and the choice of landmarks
+bench-linear: $(READY) bench-tools
 	$(PY) -m benchmarks.linear
 	$(PY) -m benchmarks.landmarks
+
+# The paper's tables of F-measures, in out/reproduction
+reproduce: $(READY)
+	$(PY) -m usmo reproduce tables
 
 bench-tools: $(READY)
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e ".[bench]"

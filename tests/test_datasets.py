@@ -1,13 +1,12 @@
 """Loading the benchmark tables and hiding labels."""
 
-import os
-from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tests.oracles import needs_data
-from usmo.datasets import SMALL, load, make_poker_hands, make_pu, poker_class
+from usmo.datasets import CATALOGUE, SMALL, info, load, make_poker_hands, make_pu, poker_class
 
 
 @needs_data
@@ -16,6 +15,60 @@ def test_all_small_tables_load():
     assert shapes["krvskp"] == (3196, 36)
     assert shapes["house"] == (232, 16)
     assert all(set(np.unique(load(name)[1])) == {0, 1} for name in SMALL)
+
+
+@needs_data
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_tables_are_what_the_catalogue_says(name):
+    entry = info(name)
+    X, y = load(name)
+    assert X.shape == (entry.rows, entry.columns)
+    assert dict(zip(*(part.tolist() for part in np.unique(y, return_counts=True)), strict=True)) == entry.classes
+    if entry.positive is not None:
+        assert entry.prior == pytest.approx(y.mean())
+    if entry.test_rows:
+        X_test, y_test = load(name, subset="test")
+        assert X_test.shape == (entry.test_rows, entry.columns)
+        assert len(y_test) == entry.test_rows
+    else:
+        with pytest.raises(ValueError, match=f"{name} has no test set"):
+            load(name, subset="test")
+
+
+def test_openml_tables_are_converted_checked_and_cached(monkeypatch, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    target = np.r_[["tested_positive"] * 268, ["tested_negative"] * 500]
+    frame = pandas.DataFrame(rng.normal(size=(768, 8)))
+    frame[3] = pandas.Categorical(rng.choice(["a", "b"], 768))
+    calls = []
+
+    def fetch(data_id, **options):
+        calls.append(data_id)
+        return SimpleNamespace(data=frame, target=pandas.Series(target, dtype="category"))
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
+    monkeypatch.delenv("USMO_DATA", raising=False)
+    monkeypatch.setenv("USMO_CACHE", str(tmp_path))
+    X, y = load("diabetes")
+    assert calls == [37]
+    assert (X.min(axis=0) == 0).all()
+    assert (X.max(axis=0) == 1).all()
+    assert y.sum() == 268
+    np.testing.assert_array_equal(load("diabetes")[0], X)
+    assert calls == [37]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["diabetes.npz", "diabetes.sha256"]
+    del frame[0]
+    (tmp_path / "diabetes.npz").unlink()
+    with pytest.raises(ValueError, match="data set 37 is not the diabetes table known here"):
+        load("diabetes")
+
+    def broken(**options):
+        raise OSError("no network")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", broken)
+    with pytest.raises(FileNotFoundError, match=r"cannot be reached: set USMO_DATA to the folder that holds"):
+        load("diabetes")
 
 
 def test_missing_data_says_what_to_set(monkeypatch, tmp_path):
@@ -84,6 +137,7 @@ def test_poker_classes_by_hand():
 
 @needs_data
 def test_rules_reproduce_the_labels_of_the_real_poker_hands():
-    with np.load(Path(os.environ["USMO_DATA"]) / "poker-hand.npz", allow_pickle=False) as stored:
-        X, y = stored["X"], stored["y"]
-    np.testing.assert_array_equal(poker_class(X.astype(np.int64)), y)
+    for subset, rows in (("train", 100_000), ("test", 25_010)):
+        X, y = load("poker-hand", subset=subset)
+        assert len(y) == rows
+        np.testing.assert_array_equal(poker_class(X), y)

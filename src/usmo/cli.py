@@ -25,7 +25,9 @@ def parser() -> argparse.ArgumentParser:
     )
     reproduce.add_argument("what", choices=["tables"], help="tables: the two tables of F-measures")
     reproduce.add_argument("--draws", type=_positive, default=10, help="draws of the labelled positives (10)")
-    reproduce.add_argument("--out", type=Path, default=Path("out/reproduction"), help="folder for CSV and HTML")
+    reproduce.add_argument(
+        "--out", type=Path, default=Path("out/reproduction"), help="folder for CSV, Markdown and HTML"
+    )
     reproduce.add_argument("--jobs", type=_positive, help="processes; as many as cores by default")
     reproduce.add_argument("--quick", action="store_true", help="three data sets and two draws")
     return root
@@ -40,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         draws = min(2, options.draws) if options.quick else options.draws
         rows = tables.run(options.out, draws, quick=options.quick, jobs=options.jobs)
         found = stopping.run(options.out, names=tables.QUICK) if options.quick else stopping.run(options.out)
+        (options.out / "averages.md").write_text(report.markdown(rows))
         print(report.write(options.out, rows, found))
     except (OSError, ValueError, ImportError) as error:
         print(f"usmo: {error}", file=sys.stderr)

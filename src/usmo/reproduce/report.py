@@ -32,11 +32,11 @@ def write(out: Path, rows: list[Row], stopping: list[dict[str, Any]] | None) -> 
     draws = 1 + max(row["draw"] for row in rows)
     parts = [
         "<h1>The F-measures of the USMO paper, recomputed</h1>",
-        f"<p>{len({r['dataset'] for r in rows})} data sets, {draws} draws of the labelled fifth of the positives. "
+        f"<p>{len({r['dataset'] for r in rows})} data sets, {draws} draws of the labelled fifth of positives. "
         "<em>Published way</em>: predictions on all rows compared, by position, with the classes of the "
-        "unlabelled rows, the majority class counting as positive. <em>Aligned</em>: the same, every prediction compared "
-        "with its own row. <em>F1</em>: of the positive class on the unlabelled rows. Mean ± standard deviation of the "
-        "average over draws.</p>",
+        "unlabelled rows, the majority class counting as positive. <em>Aligned</em>: the same, every "
+        "prediction compared with its own row. <em>F1</em>: of the positive class on the unlabelled rows. "
+        "Mean ± standard deviation of the average over draws.</p>",
         _average_table(rows),
         f'<p><img alt="Averages by method, published and recomputed" src="{_plot(rows)}"></p>',
         _agreement(rows),
@@ -59,6 +59,20 @@ def write(out: Path, rows: list[Row], stopping: list[dict[str, Any]] | None) -> 
     new.write_text(page, encoding="utf-8")
     new.replace(path)
     return path
+
+
+def markdown(rows: list[Row]) -> str:
+    """The averages as a Markdown table."""
+    published = tables.published()
+    names = {row["dataset"] for row in rows}
+    measures = [tables.averages(rows, m) for m in ("published", "aligned", "f1", "auc")]
+    lines = ["| kernel, λ | method | published | that way | aligned | F1 | AUC |", "|---|---|---|---|---|---|---|"]
+    for key in measures[0]:
+        kernel, lam, method = key
+        printed = np.mean([published[kernel, name, lam, method] for name in names])
+        values = " | ".join(_spread(*measure[key]) for measure in measures)
+        lines.append(f"| {kernel}, {lam:g} | {NAMES[method]} | {printed:.1f} | {values} |")
+    return "\n".join(lines) + "\n"
 
 
 def _average_table(rows: list[Row]) -> str:

@@ -1,9 +1,9 @@
 """The published stopping test against the complete one, on the 96 problems of the tables.
 
 A pair of rows violates the optimality conditions when raising σ of one and lowering σ of the other by as much
-lowers the objective. Of the four kinds of pairs (the raised row below h or not, the lowered row above h or not) the
-paper's compact test leaves out one: the raised row at or above h, the lowered one at or below. Steps are made here
-on the worst pair of the kinds that a test knows, from the paper's start, until it sees none above τ.
+lowers the objective. Of the four kinds of pairs (the raised row below h or not, the lowered row above h or not)
+the paper's compact test leaves out one: the raised row at or above h, the lowered one at or below. Steps are made
+here on the worst pair of the kinds that a test knows, from the paper's start, until it sees none above τ.
 """
 
 from __future__ import annotations

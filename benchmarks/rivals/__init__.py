@@ -1,0 +1,41 @@
+"""What users would otherwise pick: one file per rival, each with ``fit(X, known, prior, seed)``.
+
+``known`` is 1 for labelled positives and 0 for unlabelled rows. What is returned is a decision function, positive
+for rows taken for positives. All get the same rows, and the same rbf kernel (γ = "scale") where they have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Fit = Callable[[Any, np.ndarray, float, int], Callable[[Any], np.ndarray]]
+
+
+def rivals() -> dict[str, Fit]:
+    """All methods of the comparison by name, ours first."""
+    from benchmarks.rivals import (
+        bagging_svm,
+        balanced_svm,
+        elkan_noto,
+        naive_svm,
+        nnpu_linear,
+        one_class_svm,
+        ramp,
+        usmo_kernel,
+        usmo_linear,
+    )
+
+    return {
+        "PUSVC": usmo_kernel.fit,
+        "LinearPUSVC": usmo_linear.fit,
+        "RampPUSVC": ramp.fit,
+        "SVC": naive_svm.fit,
+        "SVC, balanced": balanced_svm.fit,
+        "one-class SVM": one_class_svm.fit,
+        "Elkan-Noto (SVC)": elkan_noto.fit,
+        "bagging SVM": bagging_svm.fit,
+        "nnPU linear": nnpu_linear.fit,
+    }

@@ -1,0 +1,13 @@
+"""RampPUSVC with its default λ and γ, the prior given (du Plessis, Niu, Sugiyama 2014)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from usmo.ramp import RampPUSVC
+
+
+def fit(X: Any, known: np.ndarray, prior: float, seed: int) -> Any:
+    return RampPUSVC(prior).fit(X, known).decision_function

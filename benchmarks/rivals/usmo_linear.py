@@ -1,0 +1,13 @@
+"""LinearPUSVC with its default λ, the prior given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from usmo import LinearPUSVC
+
+
+def fit(X: Any, known: np.ndarray, prior: float, seed: int) -> Any:
+    return LinearPUSVC(prior).fit(X, known).decision_function

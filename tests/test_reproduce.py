@@ -12,7 +12,7 @@ from usmo import cli
 from usmo.datasets import SMALL
 from usmo.kernels import Kernel, KernelMatrix
 from usmo.problem import PUProblem
-from usmo.reproduce import cells, report, stopping, tables
+from usmo.reproduce import cells, figures, report, stopping, tables
 
 
 def test_the_three_f_measures_by_hand():
@@ -80,6 +80,25 @@ def test_complete_test_ends_at_the_optimum():
     problem, matrix, _ = cells.cell_problem("heart", "gaussian", 1e-3, 0)
     sigma, G, _ = stopping.stopped_at(problem, matrix, complete=True)
     assert problem.kkt_violation(sigma, G) <= 1e-3 + 1e-9
+
+
+@needs_data
+def test_figures_are_resumed_and_reported(tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "QUICK", (("shuttle", 1), ("shuttle", 6)))
+    monkeypatch.setattr(figures, "SIZES", (200, 300, 1000))
+    rows = figures.run(tmp_path, quick=True)
+    assert {(row["task"], row["method"]) for row in rows} == {
+        (task, method) for task in ("shuttle 1", "shuttle 6") for method in ("fast", "usmo", "qp", "ramp")
+    }
+    by_method = {row["method"]: row["f_measure"] for row in rows if (row["task"], row["n"]) == ("shuttle 1", 300)}
+    assert by_method["fast"] == pytest.approx(by_method["usmo"], abs=0.3)
+    assert by_method["qp"] == pytest.approx(by_method["usmo"], abs=0.3)
+    monkeypatch.setattr(figures, "curve", None)  # nothing is computed twice
+    assert figures.run(tmp_path, quick=True) == rows
+    course = figures.passes((200, 300))
+    assert [run["n"] for run in course] == [200, 300]
+    page = report.write_figures(tmp_path, rows, course).read_text()
+    assert page.count("<img") == 5
 
 
 def test_command_line(tmp_path, monkeypatch, capsys):

@@ -36,7 +36,8 @@ def read(path: Path) -> list[Row]:
     if not path.is_file():
         return []
     rows: list[Row] = []
-    for row in csv.DictReader(path.read_text().splitlines()):
+    whole = path.read_text().rpartition("\n")[0]
+    for row in csv.DictReader(whole.splitlines()):
         try:
             numbers = {name: float(row[name]) for name in FIELDS if name not in ("kernel", "dataset", "method")}
         except (TypeError, ValueError):

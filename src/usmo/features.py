@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,6 +22,9 @@ _BLOCK_BYTES = 2 * 2**20
 
 _WIDE = 200
 """Columns from which a block's products are left to BLAS's own threads."""
+
+_BROAD = 100
+"""Columns from which blocks have some thousand rows, for the sake of the products."""
 
 _THIN = 0.02
 """Share of non-zeros below which blocks of a CSR table stay sparse."""
@@ -177,7 +181,11 @@ class Blocks:
         self.features = features
         self.n, self.r = features.shape
         self.centre = centre
-        self.step = max(4096 if self.r >= _WIDE else 256, _BLOCK_BYTES // (8 * max(1, self.r)))
+        step = max(8192 if self.r >= _BROAD else 256, _BLOCK_BYTES // (8 * max(1, self.r)))
+        blocks = max(1, -(-self.n // step))
+        if blocks > 1:  # equal ones, an even number for the threads
+            blocks += blocks % 2
+        self.step = max(1, -(-self.n // blocks))
 
     def part(self, rows: Index) -> Blocks:
         """Some of these rows."""
@@ -195,6 +203,12 @@ class Blocks:
 
         out = scratch(X.size, np.dtype(np.float64)).reshape(X.shape)
         return np.subtract(X, self.centre, out=out)
+
+    def held(self) -> AbstractContextManager[Any]:
+        """Keeps BLAS as ``each`` wants it over many calls; setting it for each costs as much as a small pass."""
+        from usmo.tiles import single_blas
+
+        return nullcontext() if self.r >= _WIDE else single_blas()
 
     def each(self, work: Callable[[slice], None]) -> None:
         """Call ``work`` on every block; in threads where the table is narrow."""

@@ -28,7 +28,7 @@ def exact_sum(x: Array) -> float:
     return math.fsum(x) if len(x) <= _FEW else float(np.sum(x, dtype=np.longdouble))
 
 
-_FEW = 100_000
+_FEW = 10_000
 
 _CRUMB = 1e-12
 """Share of c2 that is rounding."""

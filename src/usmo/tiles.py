@@ -14,7 +14,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -224,7 +224,7 @@ def subtract_rows(G: Any, rows: Any, slots: Any, weights: Any) -> None:
 def over_tiles(work: Callable[[slice], None], length: int, step: int) -> None:
     """Call ``work`` on consecutive slices, in threads if there is more than one slice and one core."""
     parts = [slice(k, min(k + step, length)) for k in range(0, length, step)]
-    with _BLAS.single() as threads:
+    with single_blas() as threads:
         if threads == 1 or len(parts) < 2:
             for part in parts:
                 work(part)
@@ -263,6 +263,13 @@ class _Blas:
 
 
 _BLAS = _Blas()
+
+
+def single_blas() -> AbstractContextManager[int]:
+    """BLAS at one thread inside; gives the number of threads for tiles."""
+    return _BLAS.single()
+
+
 _POOLS: dict[tuple[int, int], ThreadPoolExecutor] = {}
 
 

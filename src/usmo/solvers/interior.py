@@ -288,6 +288,20 @@ def solve(
     S. Mehrotra. On the implementation of a primal-dual interior point method. SIAM J. Optim., 1992.
     M. C. Ferris, T. S. Munson. Interior-point methods for massive support vector machines. SIAM J. Optim., 2002.
     """
+    with blocks.held():
+        return _solve(blocks, c2, v, total, start, goal, most, deadline)
+
+
+def _solve(
+    blocks: Blocks,
+    c2: Array,
+    v: Array,
+    total: float,
+    start: Centre,
+    goal: float,
+    most: int,
+    deadline: float | None,
+) -> Found:
     h = 0.5 * c2
     method = _Method(blocks, h, v, total, start)
     size = 1.0 + float(np.abs(v).max(initial=0.0))

@@ -4,10 +4,10 @@ Nyström: k(x, y) ≈ φ(x)·φ(y) with φ(x) = K_LL^(-1/2) k(L, x) for m landma
 expansion over the landmarks. Random Fourier features: φ(x) = √(2/m)·cos(Wx + b) for the rbf kernel, W drawn from
 its spectrum.
 
-Landmarks are drawn by k-means++ from ten rows per landmark. The risk they leave above the exact minimum, over that of
-uniform landmarks (geometric mean over four tables, ``python -m benchmarks.landmarks``), 200 and 1,000 of them: 0.77
-and 0.28; k-means++ over all rows 0.64 and 0.15; ridge leverage scores 0.75 and 0.13. The differences are those on
-shuttle: elsewhere all three are within a tenth of each other, and up to a quarter better than uniform.
+Landmarks are drawn by k-means++ from ten rows per landmark. The risk they leave above the exact minimum, over
+that of uniform landmarks (geometric mean over four tables, ``python -m benchmarks.landmarks``), for 200 and 1,000
+of them: 0.77 and 0.28; k-means++ over all rows 0.64 and 0.15; ridge leverage scores 0.75 and 0.13. Most of that is
+shuttle: elsewhere the three are within a tenth of each other, and up to a quarter better than uniform.
 """
 
 from __future__ import annotations

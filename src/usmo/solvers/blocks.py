@@ -12,8 +12,8 @@ The start: a quarter of the rows is solved first (recursively), its decision fun
 thresholding it at ±1 gives σ for most rows for good. The kernel rows computed are then the non-zero σ plus a tenth
 of n. Measured on 8 problems of 10,000 rows (``python -m benchmarks.starts``), rows/n and time relative to this
 start: this one 0.49 and 1; the paper's 0.50 and 1.4; thresholds of the kernel mean of P 0.52 and 1.4; uniform
-1.01 and 3.6; a low-rank solution (300 Nyström features) 0.47 and 2.5. Only the rows nearest a threshold are cached on
-the way; the others are summed up as they are computed.
+1.01 and 3.6; a low-rank solution (300 Nyström features) 0.47 and 2.5. Only the rows nearest a threshold are
+cached on the way; the others are summed up as they are computed.
 
 There is no shrinking: fits take 4 to 18 rounds, and updating G on all rows in them is 1 to 8 % of their time
 (``python -m benchmarks.blocks shares``).

@@ -80,6 +80,16 @@ def test_bad_parameters_are_named(table, parameters, message):
     assert not hasattr(model, "coef_")
 
 
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+def test_numbers_beyond_float64_are_refused_and_small_ones_solved(table, container):
+    X, y = table
+    for scale in (1e70, 1e160):
+        with pytest.raises(ValueError, match="too large for float64: scale the columns of X"):
+            LinearPUSVC(0.4).fit(container(X * scale), y)
+    for scale in (1e-8, 1e-160):
+        assert LinearPUSVC(0.4).fit(container(X * scale), y).certificate_.relative_gap <= 1e-6
+
+
 def test_limits_warn_with_the_gap(table):
     with pytest.warns(match=r"max_iter ended the fit: the KKT violation is .* the relative duality gap"):
         LinearPUSVC(0.4, max_iter=2).fit(*table)

@@ -268,3 +268,17 @@ def column_means(features: Features) -> Array | None:
     if sparse.issparse(features.read(slice(0, 1))):
         return None
     return Blocks(features).weighted_sum(np.full(features.shape[0], 1.0 / features.shape[0]))
+
+
+def largest_row(table: Blocks) -> float:
+    """The largest squared norm of a row."""
+    found = [0.0]
+
+    def work(part: slice) -> None:
+        X = table.block(part)
+        squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
+        found.append(float(np.asarray(squares).max(initial=0.0)))
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        table.each(work)
+    return max(found) if np.isfinite(found).all() else np.inf

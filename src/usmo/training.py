@@ -12,7 +12,7 @@ from scipy import sparse
 
 from usmo import start as starts
 from usmo.checkpoint import Checkpoint
-from usmo.features import ArrayFeatures, Blocks, Features, column_means
+from usmo.features import ArrayFeatures, Blocks, Features, column_means, largest_row
 from usmo.kernels import Kernel, KernelMatrix
 from usmo.problem import Array, Certificate, PUProblem
 from usmo.solution import Solution
@@ -31,6 +31,9 @@ _USMO_CACHE = 200.0
 
 _LARGEST = 1e290
 """Bound on the sums of kernel values that occur, short of where float64 overflows."""
+
+_LARGEST_LINEAR = 1e140
+"""The same for the linear solver, which squares them."""
 
 _GAP_SHARE = 1e-3
 """The linear solver's relative gap, in units of the tolerance on the violation."""
@@ -161,6 +164,10 @@ def train_linear(
 
     centre = column_means(features)
     table = Blocks(features, centre=centre)
+    if not largest_row(table) * problem.total * problem.n < _LARGEST_LINEAR:
+        raise ValueError(
+            "the products of these rows are too large for float64: scale the columns of X, or raise lam"
+        )
     shift = np.zeros(table.r) if centre is None else centre
     if isinstance(start, np.ndarray):
         coef = table.weighted_sum(problem.table_coefficients(start, table.n))

@@ -27,6 +27,19 @@ def test_blocks_are_accurate(shape, dtype, tolerance):
     np.testing.assert_allclose(block, exact, rtol=tolerance, atol=tolerance)
 
 
+def test_tiles_inside_tiles_do_not_wait_for_themselves():
+    sums = np.zeros(8)
+
+    def outer(part):
+        sums[part] = sum(_sum_of_block(k) for k in range(part.start, part.stop))
+
+    worker = threading.Thread(target=over_tiles, args=(outer, 8, 1), daemon=True)
+    worker.start()
+    worker.join(60)
+    assert not worker.is_alive()
+    np.testing.assert_allclose(sums, [_sum_of_block(k) for k in range(8)], rtol=1e-12)
+
+
 def test_rows_go_to_their_slots():
     rng = np.random.default_rng(0)
     A, B = rng.normal(size=(90, 3)), rng.normal(size=(5000, 3))

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -222,10 +223,13 @@ def subtract_rows(G: Any, rows: Any, slots: Any, weights: Any) -> None:
 
 
 def over_tiles(work: Callable[[slice], None], length: int, step: int) -> None:
-    """Call ``work`` on consecutive slices, in threads if there is more than one slice and one core."""
+    """Call ``work`` on consecutive slices, in threads if there is more than one slice and one core.
+
+    A call from inside ``work`` runs in its thread: waiting there for the pool would be waiting for itself.
+    """
     parts = [slice(k, min(k + step, length)) for k in range(0, length, step)]
     with single_blas() as threads:
-        if threads == 1 or len(parts) < 2:
+        if threads == 1 or len(parts) < 2 or getattr(_LOCAL, "in_pool", False):
             for part in parts:
                 work(part)
         else:
@@ -277,7 +281,8 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     """A pool of this process: one made before a fork has no threads after it."""
     key = (os.getpid(), threads)
     if key not in _POOLS:
-        _POOLS[key] = ThreadPoolExecutor(threads, thread_name_prefix="usmo")
+        mark = partial(setattr, _LOCAL, "in_pool", True)
+        _POOLS[key] = ThreadPoolExecutor(threads, thread_name_prefix="usmo", initializer=mark)
     return _POOLS[key]
 
 

@@ -21,7 +21,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from benchmarks.large import NAMES, problem, pu_table
-from usmo import PUSVC, path, training
+from usmo import PUSVC, judging, path
 from usmo.kernels import KernelMatrix
 from usmo.problem import PUProblem
 from usmo.solvers import blocks
@@ -226,7 +226,7 @@ def figure_shares() -> None:
 
         with (
             mock.patch.object(blocks, "subtract_rows", timed(blocks.subtract_rows, "update")),
-            mock.patch.object(training, "fresh_values", timed(training.fresh_values, "certificate")),
+            mock.patch.object(judging, "fresh_values", timed(judging.fresh_values, "certificate")),
             mock.patch.object(blocks._Run, "round", marked),
         ):
             whole = best(lambda task=task, kernel=kernel: train(task, kernel), 1)

@@ -14,7 +14,8 @@ from sklearn.cluster import kmeans_plusplus
 from benchmarks.large import NAMES, problem
 from usmo.approximation import NystroemMap, chosen_landmarks
 from usmo.features import ArrayFeatures
-from usmo.training import train, train_linear
+from usmo.linear_training import train_linear
+from usmo.training import train
 
 SEEDS = range(3)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from usmo.datasets import load
 from usmo.kernels import Kernel, KernelMatrix, resolve_gamma
 from usmo.problem import PUProblem
 
@@ -17,22 +17,16 @@ NAMES = ("mnist", "adult", "bank", "shuttle")
 
 def table(name: str) -> tuple[Any, np.ndarray]:
     """X and the positive rows: MNIST 3, adult > 50K, bank "yes" (one-hot, standardised), shuttle class 1."""
-    file = {"adult": "adult-a9a", "bank": "bank-marketing"}.get(name, name)
-    with np.load(Path(os.environ["USMO_DATA"]) / f"{file}.npz", allow_pickle=False) as d:
-        if name == "mnist":
-            return (d["X"] / 255.0).astype(np.float32), d["y"] == 3
-        if name == "adult":
-            indices = d["X_indices"].astype(np.int32)
-            parts = (np.ones(indices.size), indices, d["X_indptr"])
-            return sparse.csr_matrix(parts, shape=tuple(d["X_shape"])), d["y"] == 1
-        X, y = d["X"].astype(float), d["y"] == 1
-        if name == "bank":
-            columns = []
-            for j, categorical in enumerate(d["is_categorical"]):
-                c = X[:, j]
-                columns.append((c[:, None] == np.unique(c)).astype(float) if categorical else c[:, None])
-            X = np.hstack(columns)
-    return (X - X.mean(axis=0)) / X.std(axis=0), y
+    X, y = load({"adult": "adult-a9a", "bank": "bank-marketing"}.get(name, name))
+    if name == "mnist":
+        return (X / 255.0).astype(np.float32), y == 3
+    if name == "bank":
+        with np.load(Path(os.environ["USMO_DATA"]) / "bank-marketing.npz", allow_pickle=False) as stored:
+            categorical = stored["is_categorical"]
+        X = np.hstack(
+            [(c[:, None] == np.unique(c)) if k else c[:, None] for c, k in zip(X.T, categorical, strict=True)]
+        )
+    return (X if name == "adult" else (X - X.mean(axis=0)) / X.std(axis=0)), y == 1
 
 
 def pu_table(name: str, n: int, positives: int = 100, seed: int = 0) -> tuple[Any, np.ndarray, float]:

@@ -28,8 +28,9 @@ from benchmarks.large import pu_table, table
 from usmo import PUSVC, LinearPUSVC
 from usmo.datasets import SMALL, make_poker_hands
 from usmo.features import PartFeatures
+from usmo.linear_training import compile_linear_once
 from usmo.solvers import linear
-from usmo.training import compile_linear_once, compile_once, train
+from usmo.training import compile_once, train
 
 LAMBDAS = (1e-1, 1e-2, 1e-3, 1e-4)
 POSITIVES = 100

@@ -76,8 +76,10 @@ def test_kernels_that_are_none_are_refused(table):
         PUSVC(0.4, kernel="poly", degree=2.5).fit(X, y)
     with pytest.raises(ValueError, match="needs a positive semidefinite kernel"):
         PUSVC(0.4, kernel="sigmoid", gamma=2.0, coef0=-1.0, solver="qp").fit(X, y)
-    with pytest.raises(ValueError, match="kernel overflows"):
+    with pytest.raises(ValueError, match="too large for float64"):
         PUSVC(0.4, kernel="linear").fit(X * 1e150, y)
+    with pytest.raises(ValueError, match="kernel overflows"):
+        PUSVC(0.4, kernel="linear", solver="blocks").fit(X * 1e150, y)
     with pytest.raises(ValueError, match="kernel overflows"):
         PUSVC(0.4, lam=1e-307).fit(X, y)
 

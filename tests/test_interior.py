@@ -11,9 +11,10 @@ from tests.oracles import needs_data, optimum, random_problem
 from usmo.datasets import SMALL
 from usmo.features import ArrayFeatures, Blocks, column_means
 from usmo.kernels import Kernel, KernelMatrix
+from usmo.linear_training import train_linear
 from usmo.problem import PUProblem
 from usmo.solvers import interior, linear
-from usmo.training import train, train_linear
+from usmo.training import train
 
 LINEAR = Kernel("linear")
 
@@ -166,6 +167,18 @@ def test_limits_end_the_fit_with_a_feasible_point():
         assert fit.solution.iterations <= 3
     stopped = train_linear(problem, ArrayFeatures(X), tol=1e-9, progress=lambda record, sigma: True)
     assert stopped.solution.status in ("stopped", "optimal")
+
+
+def test_standing_in_one_pass_is_what_the_problem_says():
+    rng = np.random.default_rng(0)
+    problem = PUProblem.from_prior(0.4, 1e-2, np.arange(5), np.arange(5, 105), rng.random(105) + 0.1)
+    f = 2.0 * rng.normal(size=100)
+    sigma = problem.c2 * rng.choice([0.0, 0.2, 0.5, 0.7, 1.0], 100)
+    low, high, slack, concave, nonbound = linear._standing(sigma, f, problem.c2)
+    assert max(0.0, high - low) == pytest.approx(problem.kkt_violation(sigma, f))
+    assert slack == pytest.approx(problem.gap(sigma, 0.0, f))
+    assert concave == pytest.approx(problem.concave_part(sigma))
+    assert nonbound == problem.nonbound(sigma).sum()
 
 
 def test_start_lies_on_the_central_path():

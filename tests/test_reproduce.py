@@ -12,7 +12,7 @@ from usmo import cli
 from usmo.datasets import SMALL
 from usmo.kernels import Kernel, KernelMatrix
 from usmo.problem import PUProblem
-from usmo.reproduce import cells, figures, report, stopping, tables
+from usmo.reproduce import cells, figure_report, figures, report, stopping, tables
 
 
 def test_the_three_f_measures_by_hand():
@@ -97,7 +97,7 @@ def test_figures_are_resumed_and_reported(tmp_path, monkeypatch):
     assert str(figures.run(tmp_path, quick=True)) == str(rows)
     course = figures.passes((200, 300))
     assert [run["n"] for run in course] == [200, 300]
-    page = report.write_figures(tmp_path, rows, course).read_text()
+    page = figure_report.write(tmp_path, rows, course).read_text()
     assert page.count("<img") == 5
 
 

@@ -21,9 +21,10 @@ from sklearn.kernel_approximation import RBFSampler
 
 from usmo.features import ArrayFeatures, Blocks, Features
 from usmo.kernels import Kernel, KernelMatrix
+from usmo.linear_training import LinearFit, train_linear
 from usmo.problem import Array, Index, PUProblem
 from usmo.solvers.limits import Progress
-from usmo.training import LinearFit, train, train_linear
+from usmo.training import train
 
 _HELD = 2**27
 """Entries of mapped features up to which they are computed once and kept, 1 GB."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from usmo.kernels import Kernel, KernelMatrix
+from usmo.features import as_features
+from usmo.kernels import Kernel, KernelMatrix, resolve_gamma
 from usmo.priors import BestBin
 from usmo.problem import Array
 from usmo.progress import CallbackSupportMixin, with_callbacks
@@ -28,7 +31,15 @@ _PRIOR_ROWS = 50_000
 
 
 class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
-    """A classifier with ``prior``, ``scenario`` and ``random_state`` that implements ``_fit``."""
+    """A classifier with the parameters below that implements ``_fit``."""
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        "prior": [Interval(Real, 0, 1, closed="neither"), StrOptions({"estimate"})],
+        "lam": [Interval(Real, 0, None, closed="neither")],
+        "scenario": [StrOptions({"case-control", "censored"})],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
+    }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -80,11 +91,15 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
 
+    def _seed(self) -> int:
+        """An integer from ``random_state``; 0 for None, so that a fit is the same every time."""
+        return 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+
     def _known_prior(self, table: Table) -> dict[str, Any]:
         """The prior given, or estimated with its interval, as fitted attributes."""
         if self.prior != "estimate":
             return {"prior_": float(self.prior)}
-        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+        seed = self._seed()
         rng = np.random.default_rng(seed)
         parts = [
             part if len(part) <= _PRIOR_ROWS else np.sort(rng.choice(part, _PRIOR_ROWS, replace=False))
@@ -95,11 +110,50 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             rows = np.sort(rng.choice(table.rows, 2 * _PRIOR_ROWS, replace=False))
         else:
             rows = np.union1d(*parts)
-        X = table.X.take(rows) if hasattr(table.X, "read") else table.X[rows]
+        X = as_features(table.X).take(rows)
         weight = None if table.weight is None else table.weight[rows]
         is_labelled = np.isin(rows, table.labelled)
         found = BestBin(scenario=self.scenario, random_state=seed).fit(X, is_labelled, weight)
         return {"prior_": float(found.prior_), "prior_interval_": found.interval_}
+
+
+class KernelPUClassifier(PUClassifier):
+    """One with a kernel besides, whose f is an expansion over rows of the table."""
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        **PUClassifier._parameter_constraints,
+        "kernel": [StrOptions({"linear", "rbf", "poly", "sigmoid", "precomputed"}), callable],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, dict[str, Any], Kernel]:
+        """The validated table, the prior with its interval, and the kernel with its γ."""
+        X, y = validate_data(self, X, y, **ACCEPTED)
+        table = Table.of(X, y, sample_weight, square=self.kernel == "precomputed")
+        known = self._known_prior(table)
+        gamma = resolve_gamma(self.gamma, table.X, table.weight)
+        return table, known, Kernel(self.kernel, gamma, self.degree, self.coef0)
+
+    def decision_function(self, X: Any) -> Array:
+        """f(x) for each row: positive above 0, and a ranking of the rows."""
+        check_is_fitted(self)
+        return self._values(validate_data(self, X, reset=False, **ACCEPTED))
+
+    def _values(self, X: Any) -> Array:
+        """f on the rows of a validated table."""
+        alpha, beta, kernel = self.dual_coef_[0], self.intercept_[0], self._kernel
+        if kernel.name == "precomputed":
+            return np.asarray(X[:, self.support_] @ alpha).ravel() + beta
+        if kernel.name == "linear":
+            return np.asarray(X @ self.coef_[0]).ravel() + beta
+        return KernelMatrix(self.support_vectors_, kernel).cross_product(X, alpha) + beta
 
 
 def expansion(X: Any, kernel: Kernel, alpha: Array, beta: float) -> dict[str, Any]:
@@ -115,16 +169,6 @@ def expansion(X: Any, kernel: Kernel, alpha: Array, beta: float) -> dict[str, An
     if kernel.name == "linear":
         found["coef_"] = np.asarray(X[support].T @ alpha[support])[None, :]
     return found
-
-
-def expansion_values(model: Any, X: Any) -> Array:
-    """f on the rows of a validated table."""
-    alpha, beta, kernel = model.dual_coef_[0], model.intercept_[0], model._kernel
-    if kernel.name == "precomputed":
-        return np.asarray(X[:, model.support_] @ alpha).ravel() + beta
-    if kernel.name == "linear":
-        return np.asarray(X @ model.coef_[0]).ravel() + beta
-    return KernelMatrix(model.support_vectors_, kernel).cross_product(X, alpha) + beta
 
 
 def warn_about(solution: Solution, certificate: Any, tol: float) -> None:

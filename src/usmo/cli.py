@@ -57,8 +57,8 @@ def _tables(options: argparse.Namespace) -> Path:
 
 
 def _figures(options: argparse.Namespace) -> Path:
-    from usmo.reproduce import figures, report
+    from usmo.reproduce import figure_report, figures
 
     rows = figures.run(options.out, quick=options.quick)
     course = figures.passes((500, 1000)) if options.quick else figures.passes()
-    return report.write_figures(options.out, rows, course)
+    return figure_report.write(options.out, rows, course)

@@ -8,14 +8,13 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from usmo import start as starts
-from usmo.base import ACCEPTED, PUClassifier, expansion, expansion_values, warn_about
+from usmo.base import KernelPUClassifier, expansion, warn_about
 from usmo.features import Blocks
-from usmo.kernels import Kernel, KernelMatrix, resolve_gamma
+from usmo.kernels import Kernel, KernelMatrix
 from usmo.problem import Array, Certificate, PUProblem
 from usmo.progress import callback_bridge, combined, printed
 from usmo.solution import Solution
@@ -26,7 +25,7 @@ _LARGE = 100_000
 """Unlabelled rows from which solver="auto" points to the approximation."""
 
 
-class PUSVC(PUClassifier):
+class PUSVC(KernelPUClassifier):
     """Support vector classifier from labelled positives and unlabelled rows.
 
     Minimises the unbiased PU risk with the double hinge loss plus ``lam·‖f‖²``, exactly: every fit ends with
@@ -145,24 +144,16 @@ class PUSVC(PUClassifier):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        "prior": [Interval(Real, 0, 1, closed="neither"), StrOptions({"estimate"})],
-        "lam": [Interval(Real, 0, None, closed="neither")],
-        "kernel": [StrOptions({"linear", "rbf", "poly", "sigmoid", "precomputed"}), callable],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "scenario": [StrOptions({"case-control", "censored"})],
+        **KernelPUClassifier._parameter_constraints,
         "solver": [StrOptions({"auto", "blocks", "usmo", "interior-point", "qp"})],
         "approximation": [StrOptions({"nystroem", "rff"}), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1})],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "cache_size": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "checkpoint": [str, os.PathLike, None],
         "checkpoint_seconds": [Interval(Real, 0, None, closed="left")],
         "warm_start": ["boolean"],
-        "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
 
@@ -209,11 +200,6 @@ class PUSVC(PUClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
     def _fit(self, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
         if self.approximation is not None:
             from usmo.approximation import check
@@ -256,8 +242,8 @@ class PUSVC(PUClassifier):
 
         found = approximate(
             problem, table.X, kernel, str(self.approximation), self.n_components,
-            seed=0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31)),
-            tol=self.tol, max_iter=self.max_iter, max_time=self.max_time, progress=printed(self.verbose, self.tol),
+            seed=self._seed(), tol=self.tol,
+            max_iter=self.max_iter, max_time=self.max_time, progress=printed(self.verbose, self.tol),
         )  # fmt: skip
         solution, certificate = found.fit.solution, found.fit.certificate
         warn_about(solution, certificate, self.tol)
@@ -281,14 +267,6 @@ class PUSVC(PUClassifier):
         names = "prior_interval_ coef_ _share compression_ approximation_ _map _map_coef support_ support_vectors_"
         for name in (*names.split(), "dual_coef_"):
             self.__dict__.pop(name, None)
-
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, dict[str, Any], Kernel]:
-        """The validated table, the prior with its interval, and the kernel with its γ."""
-        X, y = validate_data(self, X, y, **ACCEPTED)
-        table = Table.of(X, y, sample_weight, square=self.kernel == "precomputed")
-        known = self._known_prior(table)
-        gamma = resolve_gamma(self.gamma, table.X, table.weight)
-        return table, known, Kernel(self.kernel, gamma, self.degree, self.coef0)
 
     def _accept(
         self,
@@ -333,16 +311,12 @@ class PUSVC(PUClassifier):
         """The attributes that make up f."""
         return expansion(table.X, kernel, problem.table_coefficients(sigma, table.X.shape[0]), beta)
 
-    def decision_function(self, X: Any) -> Array:
-        """f(x) for each row: positive above 0, and a ranking of the rows."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **ACCEPTED)
-        beta = self.intercept_[0]
-        if hasattr(self, "_map"):
-            from usmo.approximation import MappedFeatures
+    def _values(self, X: Any) -> Array:
+        if not hasattr(self, "_map"):
+            return super()._values(X)
+        from usmo.approximation import MappedFeatures
 
-            return Blocks(MappedFeatures(X, self._map)).dot(self._map_coef) + beta
-        return expansion_values(self, X)
+        return Blocks(MappedFeatures(X, self._map)).dot(self._map_coef) + self.intercept_[0]
 
     def compress(self, X: Any, *, n_components: int | None = None, max_error: float | None = None) -> PUSVC:
         """A copy of the fitted model with fewer support vectors, for fast prediction.

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
+from usmo.kernels import worth_dense
 from usmo.problem import Array, Index
 
 _BLOCK_BYTES = 2 * 2**20
@@ -25,10 +26,6 @@ _WIDE = 200
 
 _BROAD = 100
 """Columns from which blocks have some thousand rows, for the sake of the products."""
-
-_THIN = 0.02
-"""Share of non-zeros below which blocks of a CSR table stay sparse."""
-
 
 _GATHERED = 2**26
 """Entries up to which chosen rows are held in memory in one piece."""
@@ -170,7 +167,7 @@ class Blocks:
             features = _Chosen(features, rows)
         elif rows is not None:
             X = features.take(rows)
-            if sparse.issparse(X) and X.nnz > _THIN * X.shape[0] * X.shape[1] and X.shape[0] * X.shape[1] <= _HELD:
+            if sparse.issparse(X) and worth_dense(X) and X.shape[0] * X.shape[1] <= _HELD:
                 X = X.toarray()
             if not sparse.issparse(X):
                 X = np.array(X, dtype=np.float64, order="C")
@@ -196,7 +193,7 @@ class Blocks:
         X = self.features.read(part)
         if sparse.issparse(X):
             X = X.astype(np.float64, copy=False)
-            return X.toarray() if X.nnz > _THIN * X.shape[0] * X.shape[1] else X
+            return X.toarray() if worth_dense(X) else X
         if self.centre is None:
             return np.asarray(X, dtype=np.float64, order="C")
         from usmo.tiles import scratch

@@ -14,21 +14,12 @@ import numpy as np
 from sklearn.base import clone
 
 from usmo.features import ArrayFeatures, Features
+from usmo.judging import checked, fresh_values, is_reached, with_fresh_values
 from usmo.kernels import KernelMatrix
+from usmo.linear_training import LinearFit, is_narrow_linear, train_linear
 from usmo.problem import Certificate, PUProblem
 from usmo.solution import Solution
-from usmo.training import (
-    LinearFit,
-    checked,
-    compile_once,
-    default_cache,
-    fresh_values,
-    is_narrow_linear,
-    is_reached,
-    train,
-    train_linear,
-    with_fresh_values,
-)
+from usmo.training import compile_once, default_cache, train
 
 
 def path(

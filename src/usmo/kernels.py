@@ -41,6 +41,11 @@ _SAMPLE = 2000
 Rows = Index | slice
 
 
+def worth_dense(X: Any) -> bool:
+    """Whether parts of a sparse table are faster to multiply as dense ones."""
+    return bool(X.nnz > _THIN * X.shape[0] * X.shape[1])
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A kernel function with its parameters: ``name`` is one of the names above or a callable."""
@@ -92,9 +97,7 @@ class KernelMatrix:
         self.X = X
         self.dtype = np.dtype(dtype)
         self.entries = 0
-        self._dense_tiles = (
-            sparse.issparse(X) and X.nnz > _THIN * X.shape[0] * X.shape[1] and kernel.name != "precomputed"
-        )
+        self._dense_tiles = sparse.issparse(X) and worth_dense(X) and kernel.name != "precomputed"
         self._shift: Array | None = None
         self._norms: Array = np.empty(0)
         if kernel.name == "rbf":
@@ -180,22 +183,11 @@ class KernelMatrix:
 
     def cross_product(self, Y: Any, v: Array) -> Array:
         """K(Y, X) @ v for new rows Y, tile by tile."""
-        everything = np.arange(len(self))
-        dense = self._dense_tiles or not sparse.issparse(self.X)
-
-        def take(part: slice) -> tuple[Any, Array | None]:
-            A = self._convert(Y[part])
-            if sparse.issparse(A) and dense:
-                A = A.toarray()
-            if self._shift is not None:
-                A = A - self._shift
-            return A, self._squared_norms(A) if self.kernel.name == "rbf" else None
-
         if self._fuses(Y.shape[0] * len(self)):
-            return self._sums(take, Y.shape[0], everything, v)
+            return self._sums(lambda part: self._new_rows(Y[part]), Y.shape[0], np.arange(len(self)), v)
         out = np.zeros(Y.shape[0])
         for left in _tiles(Y.shape[0], _SIDE):
-            A, squares = take(left)
+            A, squares = self._new_rows(Y[left])
             for right in _tiles(len(self), _SIDE):
                 norms = None if squares is None else (squares, self._norms[right])
                 out[left] += self._evaluate(A, self._take(right), norms) @ v[right]
@@ -203,17 +195,24 @@ class KernelMatrix:
 
     def cross_block(self, Y: Any) -> Array:
         """K(Y, X) for new rows Y, whole."""
+        A, squares = self._new_rows(Y)
+        return self._evaluate(A, self._take(slice(None)), None if squares is None else (squares, self._norms))
+
+    @property
+    def _dense(self) -> bool:
+        """Whether rows reach the products dense."""
+        return self._dense_tiles or not sparse.issparse(self.X)
+
+    def _new_rows(self, Y: Any) -> tuple[Any, Array | None]:
+        """Rows that are not of the table as its own are: converted, centred, with their norms for rbf."""
         A = self._convert(Y)
-        dense = self._dense_tiles or not sparse.issparse(self.X)
-        A = A.toarray() if sparse.issparse(A) and dense else A
+        A = A.toarray() if sparse.issparse(A) and self._dense else A
         A = A if self._shift is None else A - self._shift
-        norms = (self._squared_norms(A), self._norms) if self.kernel.name == "rbf" else None
-        return self._evaluate(A, self._take(slice(None)), norms)
+        return A, self._squared_norms(A) if self.kernel.name == "rbf" else None
 
     def _fuses(self, entries: int) -> bool:
         """Whether that many entries are left to the compiled tiles, which take dense rows only."""
-        dense = self._dense_tiles or not sparse.issparse(self.X)
-        return self.kernel.name == "rbf" and dense and entries >= _FUSED_FROM
+        return self.kernel.name == "rbf" and self._dense and entries >= _FUSED_FROM
 
     def _sums(self, take: Callable[[slice], tuple[Any, Any]], n: int, cols: Index, v: Array) -> Array:
         """K(x, X[cols]) @ v for n rows x, which ``take`` hands out with their norms, by the compiled tiles."""

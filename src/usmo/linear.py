@@ -6,15 +6,15 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Interval, Options
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from usmo.base import ACCEPTED, PUClassifier, warn_about
 from usmo.features import Blocks, PartFeatures, as_features
+from usmo.linear_training import LinearFit, train_linear
 from usmo.problem import Array, PUProblem
 from usmo.progress import callback_bridge, combined, printed
 from usmo.table import Table
-from usmo.training import LinearFit, train_linear
 
 
 class LinearPUSVC(PUClassifier):
@@ -22,7 +22,8 @@ class LinearPUSVC(PUClassifier):
 
     The same problem as ``PUSVC(kernel="linear")``, solved to a certified optimum in a few passes over the rows.
     The table may be an array, a CSR matrix, a memory map or a directory of parts
-    (:class:`usmo.features.PartFeatures`), and is never copied as a whole.
+    (:class:`usmo.features.PartFeatures`). A large one is never copied as a whole: what is held beside it are a
+    handful of numbers per row, and the eighth of the rows nearest the thresholds.
 
     Parameters
     ----------
@@ -80,14 +81,10 @@ class LinearPUSVC(PUClassifier):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        "prior": [Interval(Real, 0, 1, closed="neither"), StrOptions({"estimate"})],
-        "lam": [Interval(Real, 0, None, closed="neither")],
-        "scenario": [StrOptions({"case-control", "censored"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
+        **PUClassifier._parameter_constraints,
         "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1})],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "warm_start": ["boolean"],
-        "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils._param_validation import Interval
 
-from usmo.base import ACCEPTED, PUClassifier, expansion, expansion_values
-from usmo.kernels import Kernel, KernelMatrix, resolve_gamma
-from usmo.problem import Array
-from usmo.table import Table
-from usmo.training import checked, compile_once
+from usmo.base import KernelPUClassifier, expansion
+from usmo.judging import checked
+from usmo.kernels import KernelMatrix
+from usmo.training import compile_once
 
 
-class RampPUSVC(PUClassifier):
+class RampPUSVC(KernelPUClassifier):
     """Support vector classifier from labelled positives and unlabelled rows with the ramp loss.
 
     Minimises ``2π·mean_P ℓ(f) + mean_U ℓ(-f) - π + lam·‖f‖²`` with ``ℓ(z) = ½·max(0, min(2, 1 - z))`` by the
@@ -61,16 +59,8 @@ class RampPUSVC(PUClassifier):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        "prior": [Interval(Real, 0, 1, closed="neither"), StrOptions({"estimate"})],
-        "lam": [Interval(Real, 0, None, closed="neither")],
-        "kernel": [StrOptions({"linear", "rbf", "poly", "sigmoid", "precomputed"}), callable],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "scenario": [StrOptions({"case-control", "censored"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
+        **KernelPUClassifier._parameter_constraints,
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -98,16 +88,8 @@ class RampPUSVC(PUClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
     def _fit(self, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
-        X, y = validate_data(self, X, y, **ACCEPTED)
-        table = Table.of(X, y, sample_weight, square=self.kernel == "precomputed")
-        known = self._known_prior(table)
-        kernel = Kernel(self.kernel, resolve_gamma(self.gamma, table.X, table.weight), self.degree, self.coef0)
+        table, known, kernel = self._prepare(X, y, sample_weight)
         problem = table.problem(known["prior_"], self.lam, self.scenario)
         matrix = KernelMatrix(table.X, kernel)
         checked(problem, matrix)
@@ -131,8 +113,3 @@ class RampPUSVC(PUClassifier):
                 "n_iter_": found.iterations,
             }
         )
-
-    def decision_function(self, X: Any) -> Array:
-        """f(x) for each row: positive above 0, and a ranking of the rows."""
-        check_is_fitted(self)
-        return expansion_values(self, validate_data(self, X, reset=False, **ACCEPTED))

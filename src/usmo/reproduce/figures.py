@@ -18,8 +18,9 @@ import numpy as np
 from scipy import sparse
 
 from usmo.datasets import load, make_poker_hands
+from usmo.linear_training import compile_linear_once
 from usmo.reproduce.cells import f_measure
-from usmo.training import compile_linear_once, compile_once
+from usmo.training import compile_once
 
 LAMBDA, POSITIVES, TEST_ROWS = 1e-2, 100, 5000
 SIZES = (1000, 2000, 4000, 8000, 16_000, 32_000, 59_000, 100_000, 300_000, 1_000_000)

@@ -1,10 +1,9 @@
-"""The reproduction as one self-contained HTML page: published numbers beside ours, with plots."""
+"""The tables as one self-contained HTML page: published numbers beside ours, with plots."""
 
 from __future__ import annotations
 
-import base64
 import html
-import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +11,10 @@ import numpy as np
 
 from usmo.reproduce import tables
 from usmo.reproduce.cells import KERNELS, LAMBDAS, METHODS, Row
+from usmo.reproduce.page import data_uri, new_figure, write_page
 
 NAMES = {"init": "Init", "ramp_cccp": "Ramp loss", "double_hinge_qp": "QP", "usmo": "USMO"}
 _COLOURS = {"init": "#8c8c8c", "ramp_cccp": "#c4553b", "double_hinge_qp": "#3b6fb6", "usmo": "#1b9e77"}
-_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.85rem; margin: 1rem 0; }
-th, td { padding: 0.2rem 0.5rem; text-align: right; border-bottom: 1px solid #8884; }
-th:first-child, td:first-child { text-align: left; }
-tr.mean td { font-weight: 600; border-top: 2px solid #888; }
-.scroll { overflow-x: auto; } img { max-width: 100%; background: white; } caption { text-align: left; }
-.small { color: #888; font-size: 0.85rem; }
-"""
 
 
 def write(out: Path, rows: list[Row], stopping: list[dict[str, Any]] | None) -> Path:
@@ -49,51 +39,35 @@ def write(out: Path, rows: list[Row], stopping: list[dict[str, Any]] | None) -> 
         )
         parts.append(f"<h2>The published stopping test</h2><table>{lines}</table>")
     parts += [_cell_table(rows, kernel) for kernel in KERNELS]
-    page = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
-        'content="width=device-width, initial-scale=1"><title>USMO, recomputed</title>'
-        f"<style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>"
-    )
-    path = out / "reproduction.html"
-    new = path.with_suffix(".tmp")
-    new.write_text(page, encoding="utf-8")
-    new.replace(path)
-    return path
+    return write_page(out / "reproduction.html", "USMO, recomputed", parts)
+
+
+_HEADS = ("kernel, λ", "method", "published", "that way", "aligned", "F1", "AUC")
+
+
+def _averages(rows: list[Row]) -> Iterator[list[str]]:
+    """The lines of the table of averages, for every kernel, λ and method."""
+    published = tables.published()
+    names = {row["dataset"] for row in rows}
+    measures = [tables.averages(rows, m) for m in ("published", "aligned", "f1", "auc")]
+    for key in measures[0]:
+        kernel, lam, method = key
+        printed = np.mean([published[kernel, name, lam, method] for name in names])
+        values = [_spread(*measure[key]) for measure in measures]
+        yield [f"{kernel}, {lam:g}", NAMES[method], f"{printed:.1f}", *values]
 
 
 def markdown(rows: list[Row]) -> str:
     """The averages as a Markdown table."""
-    published = tables.published()
-    names = {row["dataset"] for row in rows}
-    measures = [tables.averages(rows, m) for m in ("published", "aligned", "f1", "auc")]
-    lines = ["| kernel, λ | method | published | that way | aligned | F1 | AUC |", "|---|---|---|---|---|---|---|"]
-    for key in measures[0]:
-        kernel, lam, method = key
-        printed = np.mean([published[kernel, name, lam, method] for name in names])
-        values = " | ".join(_spread(*measure[key]) for measure in measures)
-        lines.append(f"| {kernel}, {lam:g} | {NAMES[method]} | {printed:.1f} | {values} |")
-    return "\n".join(lines) + "\n"
+    lines = [_HEADS, ["---"] * len(_HEADS), *_averages(rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def _average_table(rows: list[Row]) -> str:
-    published = tables.published()
-    names = {row["dataset"] for row in rows}
-    measures = {m: tables.averages(rows, m) for m in ("published", "aligned", "f1", "auc")}
-    head = (
-        "<tr><th>kernel, λ</th><th>method</th><th>published</th><th>published way</th><th>aligned</th><th>F1</th>"
-    )
-    lines = []
-    for kernel in KERNELS:
-        for lam in LAMBDAS:
-            for method in METHODS:
-                if (kernel, lam, method) not in measures["f1"]:
-                    continue
-                printed = np.mean([published[kernel, name, lam, method] for name in names])
-                values = "".join(f"<td>{_spread(*measures[m][kernel, lam, method])}</td>" for m in measures)
-                lines.append(
-                    f"<tr><td>{kernel}, {lam:g}</td><td>{NAMES[method]}</td><td>{printed:.1f}</td>{values}</tr>"
-                )
-    return f'<div class="scroll"><table>{head}<th>AUC</th></tr>{"".join(lines)}</table></div>'
+    head = "".join(f"<th>{name}</th>" for name in _HEADS)
+    lines = ("".join(f"<td>{value}</td>" for value in line) for line in _averages(rows))
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
 
 
 def _spread(mean: float, spread: float) -> str:
@@ -136,13 +110,9 @@ def _cell_table(rows: list[Row], kernel: str) -> str:
 
 def _plot(rows: list[Row]) -> str:
     """The averages against λ, as a data URI."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError('the report needs the extra "plot": pip install "usmo[plot]"') from error
     published = tables.published()
     names = {row["dataset"] for row in rows}
-    figure = Figure(figsize=(11, 6.5), layout="constrained")
+    figure = new_figure(11, 6.5)
     axes = figure.subplots(2, 3, sharex=True, sharey=True)
     for line, kernel in zip(axes, KERNELS, strict=True):
         for axis, measure in zip(line, ("printed", "published", "aligned"), strict=True):
@@ -167,104 +137,4 @@ def _plot(rows: list[Row]) -> str:
     for axis in axes[1]:
         axis.set_xlabel("λ")
     axes[0, 0].legend(fontsize=9)
-    return _data_uri(figure)
-
-
-def _data_uri(figure: Any) -> str:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
-
-
-_FIGURE_NAMES = {"fast": "PUSVC", "usmo": "USMO", "qp": "QP", "ramp": "Ramp loss"}
-_FIGURE_COLOURS = {"fast": "#111111", "usmo": "#1b9e77", "qp": "#3b6fb6", "ramp": "#c4553b"}
-
-
-def write_figures(out: Path, rows: list[dict[str, Any]], course: list[dict[str, Any]]) -> Path:
-    """Write ``out/figures.html``: time and F-measure for every task, and the course of the algorithm."""
-    parts = [
-        "<h1>Time and F-measure against the number of unlabelled rows</h1>",
-        "<p>100 labelled positives (fewer where a class has fewer than 200 rows), λ = 0.01, the true prior, "
-        "F-measure of the positive class on at most 5,000 test rows. PUSVC is the block solver, for the linear "
-        "kernel the interior point; USMO the paper's algorithm. Hollow points use poker hands drawn at random "
-        "beyond the real ones. A curve ends where a method holds no more rows or takes too long.</p>",
-    ]
-    for kernel in KERNELS:
-        parts.append(f"<h2>{kernel.capitalize()} kernel</h2>")
-        for measure, label in (("seconds", "time in seconds"), ("f_measure", "F-measure on test rows")):
-            source = _curves(rows, kernel, measure)
-            parts.append(f'<p><img alt="{label}, {kernel} kernel" src="{source}"></p>')
-    if course:
-        parts.append("<h2>The course of the algorithm</h2>")
-        source = _course(course)
-        parts.append(f'<p><img alt="Objective and violation by pass; passes against rows" src="{source}"></p>')
-    page = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>USMO, figures</title>'
-        f"<style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>"
-    )
-    path = out / "figures.html"
-    new = path.with_suffix(".tmp")
-    new.write_text(page, encoding="utf-8")
-    new.replace(path)
-    return path
-
-
-def _curves(rows: list[dict[str, Any]], kernel: str, measure: str) -> str:
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import NullFormatter
-
-    names = list(dict.fromkeys(row["task"] for row in rows))
-    columns = min(6, len(names))
-    lines = -(-len(names) // columns)
-    figure = Figure(figsize=(2.1 * columns + 0.6, 1.8 * lines + 0.5), layout="constrained")
-    axes = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=measure == "f_measure").ravel()
-    for axis in axes[len(names) :]:
-        axis.set_visible(False)
-    for axis, name in zip(axes, names, strict=False):
-        for method, title in _FIGURE_NAMES.items():
-            points = [r for r in rows if (r["task"], r["kernel"], r["method"]) == (name, kernel, method)]
-            if points:
-                x, y = [r["n"] for r in points], [r[measure] for r in points]
-                axis.plot(x, y, color=_FIGURE_COLOURS[method], label=title, linewidth=1.2)
-                for drawn, fill in ((0, _FIGURE_COLOURS[method]), (1, "white")):
-                    some = [k for k, r in enumerate(points) if r["drawn"] == drawn]
-                    axis.scatter(
-                        [x[k] for k in some], [y[k] for k in some], s=12, color=fill, zorder=3,
-                        edgecolors=_FIGURE_COLOURS[method],
-                    )  # fmt: skip
-        axis.set_title(name, fontsize=9)
-        axis.set_xscale("log")
-        axis.xaxis.set_minor_formatter(NullFormatter())
-        if measure == "seconds":
-            axis.set_yscale("log")
-        axis.tick_params(labelsize=7)
-        axis.grid(alpha=0.3)
-    figure.supylabel("seconds" if measure == "seconds" else "F-measure", fontsize=9)
-    figure.supxlabel("unlabelled rows", fontsize=9)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
-    return _data_uri(figure)
-
-
-def _course(course: list[dict[str, Any]]) -> str:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 3.2), layout="constrained")
-    left, middle, right = figure.subplots(1, 3)
-    for run in course:
-        history = run["history"]
-        number = np.arange(1, len(history) + 1)
-        left.plot(number, [record.objective for record in history], marker=".", label=f"n = {run['n']}")
-        middle.semilogy(
-            [record.seconds for record in history], [max(record.violation, 1e-6) for record in history], marker="."
-        )
-    right.plot([run["n"] for run in course], [run["passes"] for run in course], marker="o", color="#111111")
-    for axis, x, y in (
-        (left, "pass", "dual objective"), (middle, "seconds", "violation"), (right, "unlabelled rows", "passes")
-    ):  # fmt: skip
-        axis.set_xlabel(x)
-        axis.set_ylabel(y)
-        axis.grid(alpha=0.3)
-    left.legend(fontsize=8)
-    right.set_ylim(bottom=0)
-    return _data_uri(figure)
+    return data_uri(figure)

@@ -137,18 +137,21 @@ class _Run:
         rows = np.flatnonzero(target != self.sigma)
         held = self.space.cache.slot[rows] >= 0
         passing = np.zeros(len(rows), bool) if keep is None else ~(keep[rows] | held)
-        for group, size in ((rows[passing], _PASSING), (rows[~passing], min(BLOCK, self.space.cache.capacity))):
+        step = min(BLOCK, self.space.cache.capacity)
+        for group, size, update in (
+            (rows[passing], _PASSING, self._pass_by),
+            (rows[~passing], step, self._update),
+        ):
             for k in range(0, len(group), size):
                 part = group[k : k + size]
-                change = target[part] - self.sigma[part]
-                if size == _PASSING:
-                    self.G -= self.space.matrix.product(self.everyone, part, change)
-                else:
-                    self._update(part, change)
+                update(part, target[part] - self.sigma[part])
                 self.sigma[part] = target[part]
                 self.limits.save(self.sigma, self.G, target)
                 if self.limits.reached(self.rounds):
                     return
+
+    def _pass_by(self, rows: Index, change: Array) -> None:
+        self.G -= self.space.matrix.product(self.everyone, rows, change)
 
     def _update(self, rows: Index, change: Array) -> None:
         cache = self.space.cache

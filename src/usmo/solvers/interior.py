@@ -29,7 +29,7 @@ from usmo._jit import compiled
 from usmo.features import Blocks, Sums
 from usmo.problem import Array
 
-_MOST_ITERATIONS = 200
+MOST_ITERATIONS = 200
 _TOWARDS_BOUND = 0.995
 """Share of the longest step that keeps all variables positive."""
 
@@ -278,7 +278,7 @@ def solve(
     start: Centre,
     *,
     goal: float,
-    most: int = _MOST_ITERATIONS,
+    most: int = MOST_ITERATIONS,
     deadline: float | None = None,
 ) -> Found:
     """Minimise to a sum of products of ``goal``, or as far as float64, ``most`` and the time carry.
@@ -288,20 +288,6 @@ def solve(
     S. Mehrotra. On the implementation of a primal-dual interior point method. SIAM J. Optim., 1992.
     M. C. Ferris, T. S. Munson. Interior-point methods for massive support vector machines. SIAM J. Optim., 2002.
     """
-    with blocks.held():
-        return _solve(blocks, c2, v, total, start, goal, most, deadline)
-
-
-def _solve(
-    blocks: Blocks,
-    c2: Array,
-    v: Array,
-    total: float,
-    start: Centre,
-    goal: float,
-    most: int,
-    deadline: float | None,
-) -> Found:
     h = 0.5 * c2
     method = _Method(blocks, h, v, total, start)
     size = 1.0 + float(np.abs(v).max(initial=0.0))

@@ -7,9 +7,9 @@ At the optimum all but about r + 1 rows have σ at 0, h or c2, decided by which 
 3. Compute f on all rows and test the optimality conditions on all of them. Done, or back to 2 with more rows,
    among them every row that violates a condition.
 
-Step 2 lowers the dual objective each time, and its rows double each time, up to all of them, so the end is the
-optimum whatever the first guess was. Memory beyond the table is a handful of numbers per row, plus some twenty for
-each of the rows of step 2.
+The rows of step 2 double whenever a round does not halve the violation, up to all of them, so a misleading sample
+costs rounds and not the optimum. Memory beyond the table is a handful of numbers per row, plus the rows of step 2
+and some twenty numbers for each of them.
 """
 
 from __future__ import annotations
@@ -82,7 +82,18 @@ class _Rounds:
     @property
     def steps_left(self) -> int:
         most = self.limits.max_iter
-        return interior._MOST_ITERATIONS if most < 0 else max(0, most - self.steps)
+        return interior.MOST_ITERATIONS if most < 0 else max(0, most - self.steps)
+
+    def _interior(
+        self, blocks: Blocks, c2: Array, v: Array, total: float, start: interior.Centre | None, goal: float
+    ) -> interior.Found:
+        with blocks.held():
+            found = interior.solve(
+                blocks, c2, v, total, start or interior.cold(blocks, c2, v, total), goal=goal,
+                most=self.steps_left, deadline=self.limits.deadline,
+            )  # fmt: skip
+        self.steps += found.iterations
+        return found
 
     def sample(self, size: int) -> tuple[Array, float]:
         """w and β of a random sample of U."""
@@ -90,13 +101,8 @@ class _Rounds:
         rows = np.sort(np.random.default_rng(problem.n).choice(problem.n, size, replace=False))
         c2 = problem.c2[rows] * (float(problem.c2.sum()) / float(problem.c2[rows].sum()))
         blocks = Blocks(self.features, problem.unlabelled[rows], self.centre)
-        start = interior.cold(blocks, c2, self.from_positives, problem.total)
         goal = 2.0 * _SAMPLE_WIDTH * float(c2.sum())
-        found = interior.solve(
-            blocks, c2, self.from_positives, problem.total, start, goal=goal, most=self.steps_left,
-            deadline=self.limits.deadline,
-        )  # fmt: skip
-        self.steps += found.iterations
+        found = self._interior(blocks, c2, self.from_positives, problem.total, None, goal)
         return found.w, found.beta
 
     def threshold(self, w: Array, beta: float) -> None:
@@ -150,19 +156,16 @@ class _Rounds:
         total = problem.total
         if not whole:
             total = float(np.sum(self.sigma[rows], dtype=np.longdouble)) + problem.residual(self.sigma)
-        if start is None:
-            start = interior.cold(blocks, c2, held, total)
         goal = min(_GAP_SHARE * gap, 2.0 * _WIDTH_SHARE * tol * float(c2.sum()))
-        found = interior.solve(
-            blocks, c2, held, total, start, goal=goal, most=self.steps_left, deadline=self.limits.deadline
-        )
-        self.steps += found.iterations
+        found = self._interior(blocks, c2, held, total, start, goal)
         self.guess = found.w, found.beta
         # the rows of this round as a problem of their own: the same conditions, another sum
         part = PUProblem(problem.positives[:1], problem.unlabelled[rows], np.array([total]), c2)
         f = blocks.dot(found.w) + found.beta
-        ends = [(_snapped(found.sigma, f, c2, 0.25 * tol), found.beta)]
-        ends.append(_crossed(part, blocks, held, found, f))
+        ends = [
+            (_snapped(found.sigma, f, c2, 0.25 * tol), found.beta),
+            _crossed(part, blocks, held, found, f),
+        ]
         best = np.inf
         for candidate, beta in ends:
             candidate = part.repair(candidate)
@@ -243,8 +246,8 @@ def solve(
     max_iter: int = -1,
     max_time: float | None = None,
     progress: Progress | None = None,
-) -> tuple[Solution, Array]:
-    """Solve to a KKT violation of ``tol`` and a relative gap of ``gap_tol``; returns the solution and w.
+) -> Solution:
+    """Solve to a KKT violation of ``tol`` and a relative gap of ``gap_tol``.
 
     Parameters
     ----------
@@ -272,9 +275,9 @@ def solve(
         width = max(1e-4, _START_WIDTH * float(run.f.std()))
         centred = interior.Centre(*run.guess, 0.5 * float(problem.c2.mean()) * width)
     status: Status | None = None
-    best: tuple[float, Array, Array, Array, float] | None = None
+    best: tuple[float, Array, Array, float] | None = None
     for _ in range(_ROUNDS):
-        if status is not None and best is not None:
+        if status is not None:
             break
         cold = start is None and best is None
         rows = np.arange(problem.n) if cold else run.nearest(size, tol)
@@ -284,16 +287,15 @@ def solve(
         limits.report(run.record("round"), run.sigma)
         merit = max(run.violation / tol, run.gap / (gap_tol * run.size))
         if best is None or merit < best[0]:
-            best = merit, run.sigma.copy(), run.w, run.f, run.beta
+            best = merit, run.sigma.copy(), run.f, run.beta
         status = "optimal" if merit <= 1.0 else limits.reached(run.steps)
         width = max(1e-5, run.violation)
         centred = interior.Centre(*run.guess, 0.5 * float(problem.c2.mean()) * width)
         if run.violation > 0.5 * before:
             size = min(problem.n, 2 * size)
     assert best is not None
-    _, sigma, w, f, beta = best
-    solution = Solution(
+    _, sigma, f, beta = best
+    return Solution(
         sigma=sigma, beta=beta, G=f - beta, iterations=run.steps, kernel_rows=0.0, history=tuple(limits.history),
         status=status or "precision",
     )  # fmt: skip
-    return solution, w

@@ -23,6 +23,7 @@ from usmo import start as starts
 from usmo._jit import compiled
 from usmo.kernels import KernelMatrix
 from usmo.problem import Array, PUProblem
+from usmo.solvers import blocks
 
 LARGEST = 12_000
 """Rows up to which the kernel matrix is held."""
@@ -141,12 +142,10 @@ def solve(
     problem: PUProblem, kernel: KernelMatrix, *, tol: float = 1e-3, max_iter: int = _MOST_STEPS
 ) -> RampSolution:
     """Minimise from three starts: no tangents (f = 0), the paper's one-class start, the double hinge optimum."""
-    from usmo.training import train
-
     procedure = _Procedure(problem, kernel)
     rows = np.concatenate([problem.positives, problem.unlabelled])
     scores = starts.one_class_scores(problem, kernel)
-    hinge, _ = train(problem, kernel, solver="blocks", tol=tol)
+    hinge = blocks.solve(problem, kernel, tol=tol)
     coefficients = problem.table_coefficients(hinge.sigma, len(kernel))
     support = np.flatnonzero(coefficients)
     ranked = np.full(problem.n, -2.0)

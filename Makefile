@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 export USMO_DATA ?= $(realpath ../shared/data)
 
-.PHONY: demo test test-sklearn bench bench-foundation bench-linear bench-tools reproduce clean
+.PHONY: demo test test-sklearn bench bench-foundation bench-linear bench-priors bench-selection bench-reading bench-tools reproduce clean
 
 demo: $(READY)
 	$(PY) examples/digits.py --save out/demo.png
@@ -30,19 +30,32 @@ bench: $(READY) bench-tools
 	$(PY) -m benchmarks.blocks
 	$(PY) -m benchmarks.starts
 
-# The figures of the foundation: exactness on all 96 problems, the QP library, memory, imports, prior scores
+# The figures of the foundation: exactness on all 96 problems, the QP library, memory, imports
 bench-foundation: $(READY) bench-tools
 	$(PY) -m benchmarks.exactness
 	$(PY) -m benchmarks.exactness --solver blocks
 	$(PY) -m benchmarks.oracle
 	$(PY) -m benchmarks.memory
 	$(PY) -m benchmarks.imports
-	$(PY) -m benchmarks.prior_scores
 
 # The linear solver's table, and the choice of landmarks
 bench-linear: $(READY) bench-tools
 	$(PY) -m benchmarks.linear
 	$(PY) -m benchmarks.landmarks
+
+# Class-prior estimators against the truth, and the classifier that scores rows for them
+bench-priors: $(READY) bench-tools
+	$(PY) -m benchmarks.priors
+	$(PY) -m benchmarks.prior_scores
+
+# The choice of λ and γ without negatives, and PUSVC() against pulearn with nothing set
+bench-selection: $(READY) bench-tools
+	$(PY) -m benchmarks.selection
+	$(PY) -m benchmarks.defaults
+
+# Reading a CSV file of a million rows
+bench-reading: $(READY) bench-tools
+	$(PY) -m benchmarks.reading
 
 # The paper's tables of F-measures, in out/reproduction
 reproduce: $(READY)

@@ -134,7 +134,7 @@ def test_linear_kernel_on_huge_columns_is_solved_or_warns_and_its_certificate_do
         X = np.vstack([X[y == 0][::2], X[y == 0]])
         y = np.r_[np.ones(75, int), np.zeros(150, int)]
     X = X * 1e8
-    model = PUSVC(0.5, kernel="linear")
+    model = PUSVC(0.5, kernel="linear", lam=1e-3, threshold=0.0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y)

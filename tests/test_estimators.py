@@ -40,7 +40,7 @@ def test_certificate_follows_from_the_model_alone(table):
     """The primal value recomputed from decision_function, labels and ‖f‖²."""
     X, y = table
     lam, prior = 1e-3, 0.4
-    model = PUSVC(prior, lam=lam, gamma=0.3, tol=1e-6).fit(X, y)
+    model = PUSVC(prior, lam=lam, gamma=0.3, tol=1e-6, threshold=0.0).fit(X, y)
     f = model.decision_function(X)
     norm = model.dual_coef_[0] @ rbf(model.support_vectors_, model.support_vectors_, 0.3) @ model.dual_coef_[0]
     u = f[y == 0]
@@ -54,7 +54,7 @@ def test_certificate_follows_from_the_model_alone(table):
 def test_all_solvers_agree(table, scenario):
     X, y = table
     judge, *others = (
-        PUSVC(0.4, scenario=scenario, solver=s, tol=1e-7).fit(X, y) for s in ("qp", "usmo", "blocks")
+        PUSVC(0.4, lam=1e-3, scenario=scenario, solver=s, tol=1e-7).fit(X, y) for s in ("qp", "usmo", "blocks")
     )
     for other in others:
         np.testing.assert_allclose(other.decision_function(X), judge.decision_function(X), atol=1e-5)
@@ -385,7 +385,7 @@ def test_certificate_is_computed_apart_from_the_solver(table, monkeypatch):
     training.compile_once()
     monkeypatch.setattr(usmo, "solve", lying)
     with pytest.warns(ConvergenceWarning, match="short of tol"):
-        model = PUSVC(0.4, solver="usmo", tol=1e-6).fit(X, y)
+        model = PUSVC(0.4, lam=1e-3, solver="usmo", tol=1e-6, threshold=0.0).fit(X, y)
     matrix = KernelMatrix(X, model._kernel)
     used = np.arange(len(X))
     alpha = np.zeros(len(X))

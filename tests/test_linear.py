@@ -117,8 +117,8 @@ def test_path_takes_fewer_iterations_than_single_fits():
 @pytest.mark.parametrize("kind", ["nystroem", "rff"])
 def test_approximation_comes_near_and_says_how_near(table, kind):
     X, y = table
-    exact = PUSVC(0.4).fit(X, y)
-    model = PUSVC(0.4, approximation=kind, n_components=400, random_state=0).fit(X, y)
+    exact = PUSVC(0.4, lam=1e-3, threshold=0.0).fit(X, y)
+    model = PUSVC(0.4, lam=1e-3, threshold=0.0, approximation=kind, n_components=400, random_state=0).fit(X, y)
     about = model.approximation_
     assert about.kind == kind
     assert about.n_compared == 400

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from usmo.priors import BestBin, _held_out_scores, _row_keys
+from usmo.priors import BestBin
+from usmo.priors.rows import row_keys
+from usmo.priors.scores import held_out_scores
 
 
 def mixture(prior, seed=0, n_p=300, n_u=1200, distance=4.0):
@@ -57,7 +59,7 @@ def test_sparse_and_dense_rows_have_the_same_keys_and_near_estimates():
     X, y, _ = mixture(0.3, 3)
     X = X * (np.abs(X) > 0.3)
     thin = sparse.csr_matrix(X)
-    assert len(np.unique(_row_keys(thin, 0))) == len(np.unique(_row_keys(X, 0)))
+    assert len(np.unique(row_keys(thin, 0))) == len(np.unique(row_keys(X, 0)))
     assert BestBin().fit(thin, y).prior_ == pytest.approx(BestBin().fit(X, y).prior_, abs=0.05)
 
 
@@ -72,7 +74,7 @@ def test_scores_are_held_out():
     X, labelled = rng.normal(size=(300, 30)), rng.random(300) < 0.5
     X[150:] = X[:150]  # each row twice, so that splitting equal rows over folds would leak
     labelled[150:] = labelled[:150]
-    score = _held_out_scores(X, labelled, np.ones(300), _row_keys(X, 0), 5)
+    score = held_out_scores(X, labelled, np.ones(300), row_keys(X, 0), 5)
     above = np.mean([np.mean(s > score[~labelled]) for s in score[labelled]])
     assert 0.35 < above < 0.65
 

@@ -13,10 +13,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from usmo.calibration import calibrated
 from usmo.features import as_features
 from usmo.kernels import Kernel, KernelMatrix, resolve_gamma
-from usmo.priors import BestBin
-from usmo.problem import Array
+from usmo.metrics import prior_threshold
+from usmo.priors import Consensus
+from usmo.problem import Array, PUProblem
 from usmo.progress import CallbackSupportMixin, with_callbacks
 from usmo.solution import Solution
 from usmo.table import Table
@@ -36,6 +38,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         "prior": [Interval(Real, 0, 1, closed="neither"), StrOptions({"estimate"})],
         "lam": [Interval(Real, 0, None, closed="neither")],
+        "threshold": [Interval(Real, None, None, closed="neither"), StrOptions({"prior"})],
         "scenario": [StrOptions({"case-control", "censored"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
@@ -91,6 +94,47 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
 
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of either class for each row, from the decision values (see :mod:`usmo.calibration`)."""
+        check_is_fitted(self, "calibration_")
+        chance = self.calibration_(self.decision_function(X))
+        return np.column_stack([1.0 - chance, chance])
+
+    def save(self, path: Any, **options: Any) -> None:
+        """Write the fitted model to a file that holds no code; :func:`usmo.load` reads it (:mod:`usmo.files`)."""
+        from usmo.files import save
+
+        save(self, path, **options)
+
+    def _decide(self, table: Table, problem: PUProblem, f_p: Array, f_u: Array) -> None:
+        """Move the decision from f = 0 to the threshold, and calibrate; ``f_p``, ``f_u`` are f on P and U."""
+        if self.threshold == "prior":
+            self.threshold_ = _stable_threshold(f_u, self.prior_, problem.c2, self.tol)
+        else:
+            self.threshold_ = float(self.threshold)
+        self.__dict__["intercept_"] = self.__dict__["intercept_"] - self.threshold_
+        rows_p, rows_u = problem.positives[: len(f_p)], problem.unlabelled
+        found = getattr(self, "selection_", None)
+        if found is not None:  # values of rows that the fits of a cross-validation had not seen
+            is_p = np.isin(found.rows, problem.positives)
+            is_u = np.ones_like(is_p) if self.scenario == "censored" else ~is_p
+            f_p, f_u, rows_p, rows_u = (
+                *(found.held_out[k] for k in (is_p, is_u)),
+                found.rows[is_p],
+                found.rows[is_u],
+            )
+        w_p, w_u = (np.ones(len(r)) if table.weight is None else table.weight[r] for r in (rows_p, rows_u))
+        self.calibration_ = calibrated(f_p - self.threshold_, f_u - self.threshold_, self.prior_, w_p, w_u)
+
+    def _chosen_lam(self, table: Table, prior: float, gamma: float) -> dict[str, Any]:
+        """λ as given or chosen by cross-validation, as fitted attributes."""
+        if self.lam != "cv":
+            return {"lam_": float(self.lam)}
+        from usmo.selection import select
+
+        found = select(self, table, prior, [gamma], seed=self._seed())
+        return {"lam_": found.lam, "selection_": found}
+
     def _seed(self) -> int:
         """An integer from ``random_state``; 0 for None, so that a fit is the same every time."""
         return 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
@@ -113,7 +157,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         X = as_features(table.X).take(rows)
         weight = None if table.weight is None else table.weight[rows]
         is_labelled = np.isin(rows, table.labelled)
-        found = BestBin(scenario=self.scenario, random_state=seed).fit(X, is_labelled, weight)
+        found = Consensus(scenario=self.scenario, random_state=seed).fit(X, is_labelled, weight)
         return {"prior_": float(found.prior_), "prior_interval_": found.interval_}
 
 
@@ -154,6 +198,20 @@ class KernelPUClassifier(PUClassifier):
         if kernel.name == "linear":
             return np.asarray(X @ self.coef_[0]).ravel() + beta
         return KernelMatrix(self.support_vectors_, kernel).cross_product(X, alpha) + beta
+
+
+def _stable_threshold(f: Array, prior: float, weight: Array, tol: float) -> float:
+    """The threshold at the prior, which does not depend on how rounding or ``tol`` order rows of one value.
+
+    The optimum puts many rows at exactly -1 or 1, where the solver leaves them within ``tol``; they stay together.
+    """
+    f = np.round(f, 9)
+    for edge in (-1.0, 1.0):
+        f = np.where(np.abs(f - edge) <= 4.0 * tol, edge, f)
+    found = prior_threshold(f, prior, sample_weight=weight)
+    low, high = float(f.min()), float(f.max())
+    margin = 1e-6 * (1.0 + max(abs(low), abs(high)))
+    return high + margin if found >= high else low - margin if found < low else found
 
 
 def expansion(X: Any, kernel: Kernel, alpha: Array, beta: float) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from usmo.atomic import replacing
 from usmo.kernels import KernelMatrix
 from usmo.problem import Array, PUProblem
 
@@ -71,16 +72,8 @@ class Checkpoint:
         """Write the state if the last one is old enough."""
         if time.monotonic() - self._last < self.seconds:
             return
-        try:
-            with open(self._temporary, "wb") as stream:
-                np.savez(
-                    stream, format=_FORMAT, fingerprint=self._mark, sigma=sigma, G=G, target=target
-                )  # fmt: skip
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(self._temporary, self.path)
-        finally:
-            self._temporary.unlink(missing_ok=True)
+        with replacing(self.path, beside=self._temporary) as stream:
+            np.savez(stream, format=_FORMAT, fingerprint=self._mark, sigma=sigma, G=G, target=target)
         self._last = time.monotonic()
 
     def done(self) -> None:

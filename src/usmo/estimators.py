@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,7 +16,7 @@ from usmo import start as starts
 from usmo.base import KernelPUClassifier, expansion, warn_about
 from usmo.features import Blocks
 from usmo.kernels import Kernel, KernelMatrix
-from usmo.problem import Array, Certificate, PUProblem
+from usmo.problem import Array, Certificate, Index, PUProblem
 from usmo.progress import callback_bridge, combined, printed
 from usmo.solution import Solution
 from usmo.table import Table
@@ -23,6 +24,12 @@ from usmo.training import train
 
 _LARGE = 100_000
 """Unlabelled rows from which solver="auto" points to the approximation."""
+
+_OPTIONAL = (
+    "prior_interval_", "selection_", "coef_", "_share", "compression_", "approximation_", "_map", "_map_coef",
+    "support_", "support_vectors_", "dual_coef_",
+)  # fmt: skip
+"""Attributes that not every fit sets."""
 
 
 class PUSVC(KernelPUClassifier):
@@ -40,9 +47,9 @@ class PUSVC(KernelPUClassifier):
     ----------
     prior : float or "estimate", default="estimate"
         π, the share of positives: among the unlabelled rows if ``scenario="case-control"``, among all rows if
-        ``scenario="censored"``. "estimate" uses :class:`usmo.priors.BestBin`.
-    lam : float, default=1e-3
-        Regularisation λ.
+        ``scenario="censored"``. "estimate" uses :class:`usmo.priors.Consensus`.
+    lam : float or "cv", default=1e-2
+        Regularisation λ. "cv" chooses it by the PU risk of held-out rows (:mod:`usmo.selection`).
     kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
         A callable gets two sets of rows and returns the block of kernel values.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -55,6 +62,11 @@ class PUSVC(KernelPUClassifier):
     scenario : {"case-control", "censored"}, default="case-control"
         "case-control": positives and unlabelled rows were drawn separately. "censored": one sample was drawn
         and some of its positives were labelled, so that all rows together are the unlabelled sample.
+    threshold : "prior" or float, default="prior"
+        The value of f above which a row is called positive; ``intercept_`` includes it, so that the decision is
+        at 0. "prior": so that the share π of the unlabelled rows is positive. 0.0 is the rule of the paper; with
+        strong regularisation f hardly leaves [-1, 1], and its sign then says little (``python -m
+        benchmarks.selection``).
     solver : {"auto", "blocks", "usmo", "interior-point", "qp"}, default="auto"
         "blocks": blocks of kernel rows by matrix products. "interior-point": for the linear kernel, passes over
         the rows (see :class:`LinearPUSVC`). "usmo": the paper's algorithm. "qp": the dense quadratic program by an
@@ -106,7 +118,15 @@ class PUSVC(KernelPUClassifier):
     dual_coef_ : ndarray of shape (1, n_support)
         Their coefficients α.
     intercept_ : ndarray of shape (1,)
-        β.
+        β, less ``threshold_``.
+    threshold_ : float
+        The threshold on Σ α·k(x_i, ·) + β.
+    lam_ : float
+        The λ used.
+    selection_ : Selection
+        Risks and choice of the cross-validation; only with ``lam="cv"``.
+    calibration_ : Calibration
+        From decision values to probabilities.
     coef_ : ndarray of shape (1, n_features)
         Weights of the columns; only for the linear kernel.
     certificate_ : Certificate
@@ -145,6 +165,7 @@ class PUSVC(KernelPUClassifier):
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         **KernelPUClassifier._parameter_constraints,
+        "lam": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
         "solver": [StrOptions({"auto", "blocks", "usmo", "interior-point", "qp"})],
         "approximation": [StrOptions({"nystroem", "rff"}), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -161,12 +182,13 @@ class PUSVC(KernelPUClassifier):
         self,
         prior: float | str = "estimate",
         *,
-        lam: float = 1e-3,
+        lam: float | str = 1e-2,
         kernel: Any = "rbf",
         gamma: float | str = "scale",
         degree: float = 3,
         coef0: float = 0.0,
         scenario: str = "case-control",
+        threshold: float | str = "prior",
         solver: str = "auto",
         approximation: str | None = None,
         n_components: int = 500,
@@ -187,6 +209,7 @@ class PUSVC(KernelPUClassifier):
         self.degree = degree
         self.coef0 = coef0
         self.scenario = scenario
+        self.threshold = threshold
         self.solver = solver
         self.approximation = approximation
         self.n_components = n_components
@@ -206,7 +229,11 @@ class PUSVC(KernelPUClassifier):
 
             check(self)
         table, known, kernel = self._prepare(X, y, sample_weight)
-        problem = table.problem(known["prior_"], self.lam, self.scenario)
+        known |= self._chosen_lam(table, known["prior_"], kernel.gamma)
+        self._fit_table(table, known, kernel, context)
+
+    def _fit_table(self, table: Table, known: dict[str, Any], kernel: Kernel, context: Any = None) -> None:
+        problem = table.problem(known["prior_"], known["lam_"], self.scenario)
         if self.approximation is not None:
             self._fit_approximation(table, problem, kernel, known)
             return
@@ -261,11 +288,15 @@ class PUSVC(KernelPUClassifier):
         }
         self._forget()
         self.__dict__.update(fitted)
+        self._set_decision(table, problem, solution)
+
+    def _set_decision(self, table: Table, problem: PUProblem, solution: Solution) -> None:
+        f_p = self._values(table.X[problem.positives])
+        self._decide(table, problem, f_p, solution.G + solution.beta)
 
     def _forget(self) -> None:
         """Drop the attributes that not every fit sets."""
-        names = "prior_interval_ coef_ _share compression_ approximation_ _map _map_coef support_ support_vectors_"
-        for name in (*names.split(), "dual_coef_"):
+        for name in _OPTIONAL:
             self.__dict__.pop(name, None)
 
     def _accept(
@@ -292,6 +323,7 @@ class PUSVC(KernelPUClassifier):
             fitted["_share"][problem.unlabelled] = solution.sigma / problem.c2
         self._forget()
         self.__dict__.update(fitted)
+        self._set_decision(table, problem, solution)
         return self
 
     def _train_path(
@@ -300,6 +332,26 @@ class PUSVC(KernelPUClassifier):
         from usmo.homotopy import train_path
 
         return train_path(problems, KernelMatrix(table.X, kernel), tol=self.tol, cache_size=self._cache_megabytes)
+
+    _selection_rows = 8000  # of each kind; the best λ changes little with more
+
+    def _fold_solver(self, table: Table, gamma: float) -> Callable[[list[PUProblem], Index, float], Array]:
+        """Fits problems that differ in λ and gives their f on rows of the table, one line per problem."""
+        from usmo.homotopy import train_path
+
+        matrix = KernelMatrix(table.X, Kernel(self.kernel, gamma, self.degree, self.coef0))
+
+        def solve(problems: list[PUProblem], held: Index, tol: float) -> Array:
+            answers = train_path(problems, matrix, tol=tol, cache_size=self._cache_megabytes)
+            columns = [
+                p.table_coefficients(s.sigma, len(matrix)) for p, (s, _) in zip(problems, answers, strict=True)
+            ]
+            alpha = np.stack(columns, axis=1)
+            support = np.flatnonzero(alpha.any(axis=1))
+            beta = np.array([s.beta for s, _ in answers])
+            return (matrix.product(held, support, alpha[support]) + beta).T
+
+        return solve
 
     @property
     def _cache_megabytes(self) -> float | None:

@@ -71,7 +71,9 @@ def path(
         names = {name: value for name, value in vars(models[0]).items() if name.endswith("_in_")}
         model.__dict__.update(names)
         found.append(
-            model._accept(table, problem, kernel, solution, certificate, {**known, "prior_": float(prior)})
+            model._accept(
+                table, problem, kernel, solution, certificate, {**known, "prior_": float(prior), "lam_": lam}
+            )
         )
     return found
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, Options
+from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from usmo.base import ACCEPTED, PUClassifier, warn_about
 from usmo.features import Blocks, PartFeatures, as_features
 from usmo.linear_training import LinearFit, train_linear
-from usmo.problem import Array, PUProblem
+from usmo.problem import Array, Index, PUProblem
 from usmo.progress import callback_bridge, combined, printed
 from usmo.table import Table
+
+_CALIBRATED = 50_000
+"""Labelled positives that probabilities are calibrated on; more would be read for nothing."""
 
 
 class LinearPUSVC(PUClassifier):
@@ -29,12 +33,19 @@ class LinearPUSVC(PUClassifier):
     ----------
     prior : float or "estimate", default="estimate"
         π, the share of positives: among the unlabelled rows if ``scenario="case-control"``, among all rows if
-        ``scenario="censored"``. "estimate" uses :class:`usmo.priors.BestBin`, on at most 50,000 rows of each kind.
-    lam : float, default=1e-3
-        Regularisation λ. The columns should be of one scale: it weighs all alike.
+        ``scenario="censored"``. "estimate" uses :class:`usmo.priors.Consensus`, on at most 50,000 rows of each
+        kind.
+    lam : float or "cv", default=1e-2
+        Regularisation λ. "cv" chooses it by the PU risk of held-out rows (:mod:`usmo.selection`). The columns
+        should be of one scale: it weighs all alike.
     scenario : {"case-control", "censored"}, default="case-control"
         "case-control": positives and unlabelled rows were drawn separately. "censored": one sample was drawn
         and some of its positives were labelled, so that all rows together are the unlabelled sample.
+    threshold : "prior" or float, default="prior"
+        The value of f above which a row is called positive; ``intercept_`` includes it, so that the decision is
+        at 0. "prior": so that the share π of the unlabelled rows is positive. 0.0 is the rule of the paper; with
+        strong regularisation f hardly leaves [-1, 1], and its sign then says little (``python -m
+        benchmarks.selection``).
     tol : float, default=1e-3
         Largest violation of the optimality conditions, in units of the decision function; the relative duality gap
         is at most a thousandth of it.
@@ -55,6 +66,11 @@ class LinearPUSVC(PUClassifier):
         The two values of y; the greater one marks the labelled positives.
     coef_ : ndarray of shape (1, n_features)
     intercept_ : ndarray of shape (1,)
+        β, less ``threshold_``, the threshold on x·coef_ + β.
+    lam_ : float
+        The λ used; ``selection_`` has the risks if it was chosen by cross-validation.
+    calibration_ : Calibration
+        From decision values to probabilities.
     prior_ : float
         The class prior used.
     prior_interval_ : tuple of float
@@ -82,6 +98,7 @@ class LinearPUSVC(PUClassifier):
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         **PUClassifier._parameter_constraints,
+        "lam": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
         "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1})],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "warm_start": ["boolean"],
@@ -92,8 +109,9 @@ class LinearPUSVC(PUClassifier):
         self,
         prior: float | str = "estimate",
         *,
-        lam: float = 1e-3,
+        lam: float | str = 1e-2,
         scenario: str = "case-control",
+        threshold: float | str = "prior",
         tol: float = 1e-3,
         max_iter: int = -1,
         max_time: float | None = None,
@@ -104,6 +122,7 @@ class LinearPUSVC(PUClassifier):
         self.prior = prior
         self.lam = lam
         self.scenario = scenario
+        self.threshold = threshold
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time
@@ -113,11 +132,15 @@ class LinearPUSVC(PUClassifier):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
         table, known, _ = self._prepare(X, y, sample_weight)
-        problem = table.problem(known["prior_"], self.lam, self.scenario)
+        known |= self._chosen_lam(table, known["prior_"], 1.0)
+        self._fit_table(table, known, None, context)
+
+    def _fit_table(self, table: Table, known: dict[str, Any], kernel: None, context: Any = None) -> None:
+        problem = table.problem(known["prior_"], known["lam_"], self.scenario)
         features = as_features(table.X)
         start = None
         if self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == features.shape[1]:
-            start = self.coef_[0], float(self.intercept_[0])
+            start = self.coef_[0], float(self.intercept_[0] + self.threshold_)
 
         def fitted(sigma: Array, beta: float) -> dict[str, Any]:
             coef = Blocks(features).weighted_sum(problem.table_coefficients(sigma, features.shape[0]))
@@ -155,7 +178,8 @@ class LinearPUSVC(PUClassifier):
         known: dict[str, Any],
     ) -> LinearPUSVC:
         """Set every fitted attribute at once."""
-        self.__dict__.pop("prior_interval_", None)
+        for name in ("prior_interval_", "selection_"):
+            self.__dict__.pop(name, None)
         self.__dict__.update(
             {
                 "classes_": table.classes,
@@ -167,7 +191,28 @@ class LinearPUSVC(PUClassifier):
                 "history_": fit.solution.history,
             }
         )
+        some = as_features(table.X).take(problem.positives[:_CALIBRATED])
+        f_p = np.asarray(some @ fit.coef).ravel() + fit.solution.beta
+        self._decide(table, problem, f_p, fit.solution.G + fit.solution.beta)
         return self
+
+    _selection_rows = 80_000  # of each kind
+
+    def _fold_solver(self, table: Table, gamma: float) -> Callable[[list[PUProblem], Index, float], Array]:
+        """Fits problems that differ in λ and gives their f on rows of the table, one line per problem."""
+        from usmo.homotopy import train_linear_path
+
+        features = as_features(table.X)
+
+        def solve(problems: list[PUProblem], held: Index, tol: float) -> Array:
+            fits = train_linear_path(problems, features, tol=tol)
+            coef = np.stack([fit.coef for fit in fits], axis=1)
+            order = np.argsort(held)
+            found = np.empty((len(fits), len(held)))
+            found[:, order] = np.asarray(features.take(held[order]) @ coef).T
+            return found + np.array([[fit.solution.beta] for fit in fits])
+
+        return solve
 
     def _train_path(self, table: Table, problems: list[PUProblem], kernel: None) -> list[tuple[LinearFit, Any]]:
         from usmo.homotopy import train_linear_path

@@ -26,11 +26,13 @@ class RampPUSVC(KernelPUClassifier):
     ----------
     prior : float or "estimate", default="estimate"
         π, as in :class:`PUSVC`.
-    lam : float, default=1e-3
+    lam : float, default=1e-2
     kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
     gamma : {"scale", "auto"} or float, default="scale"
     degree : float, default=3
     coef0 : float, default=0.0
+    threshold : "prior" or float, default="prior"
+        As for :class:`PUSVC`; 0.0 is the rule of the paper.
     scenario : {"case-control", "censored"}, default="case-control"
     tol : float, default=1e-3
         Largest violation of the optimality conditions of a convex step.
@@ -67,12 +69,13 @@ class RampPUSVC(KernelPUClassifier):
         self,
         prior: float | str = "estimate",
         *,
-        lam: float = 1e-3,
+        lam: float = 1e-2,
         kernel: Any = "rbf",
         gamma: float | str = "scale",
         degree: float = 3,
         coef0: float = 0.0,
         scenario: str = "case-control",
+        threshold: float | str = "prior",
         tol: float = 1e-3,
         max_iter: int = 100,
         random_state: Any = None,
@@ -84,6 +87,7 @@ class RampPUSVC(KernelPUClassifier):
         self.degree = degree
         self.coef0 = coef0
         self.scenario = scenario
+        self.threshold = threshold
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -113,3 +117,5 @@ class RampPUSVC(KernelPUClassifier):
                 "n_iter_": found.iterations,
             }
         )
+        f_p, f_u = (self._values(table.X[rows]) for rows in (problem.positives, problem.unlabelled))
+        self._decide(table, problem, f_p, f_u)

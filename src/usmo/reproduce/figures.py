@@ -20,6 +20,7 @@ from scipy import sparse
 from usmo.datasets import load, make_poker_hands
 from usmo.linear_training import compile_linear_once
 from usmo.reproduce.cells import f_measure
+from usmo.reproduce.rows import write_rows
 from usmo.training import compile_once
 
 LAMBDA, POSITIVES, TEST_ROWS = 1e-2, 100, 5000
@@ -69,9 +70,9 @@ def _fit(method: str, kernel: str, X: Any, known: np.ndarray, prior: float) -> t
 
     name = "rbf" if kernel == "gaussian" else kernel
     if method == "ramp":
-        return RampPUSVC(prior, lam=LAMBDA, kernel=name).fit(X, known), float("nan")
+        return RampPUSVC(prior, lam=LAMBDA, kernel=name, threshold=0.0).fit(X, known), float("nan")
     solver = {"qp": "qp", "usmo": "usmo", "fast": "interior-point" if name == "linear" else "blocks"}[method]
-    model = PUSVC(prior, lam=LAMBDA, kernel=name, solver=solver).fit(X, known)
+    model = PUSVC(prior, lam=LAMBDA, kernel=name, threshold=0.0, solver=solver).fit(X, known)
     return model, float(model.certificate_.relative_gap)
 
 
@@ -111,7 +112,7 @@ def curve(name: str, value: int, patience: float, sizes: tuple[int, ...]) -> Ite
 def run(out: Path, *, patience: float = 20.0, quick: bool = False) -> list[dict[str, Any]]:
     """Compute the tasks missing in ``out/figures.csv``; each finished task is written at once."""
     out.mkdir(parents=True, exist_ok=True)
-    path = out / "figures.csv"
+    path = out / ("figures-quick.csv" if quick else "figures.csv")  # a quick run is no part of the full one
     rows = list(csv.DictReader(path.open())) if path.is_file() else []
     chosen = list(QUICK) if quick else tasks()
     sizes = SIZES[:2] if quick else SIZES
@@ -122,21 +123,12 @@ def run(out: Path, *, patience: float = 20.0, quick: bool = False) -> list[dict[
     missing = [task for task in chosen if f"{task[0]} {task[1]}" not in done]
     for k, (name, value) in enumerate(missing, 1):
         rows += list(curve(name, value, patience, sizes))
-        _write(path, rows)
+        write_rows(path, FIELDS, rows)
         spent = time.perf_counter() - began
         print(f"usmo: {name} {value}, {k} of {len(missing)} tasks, {spent:.0f} s", file=sys.stderr)
     numbers = [{k: v if k in ("task", "kernel", "method") else float(v) for k, v in row.items()} for row in rows]
     wanted = {f"{name} {value}" for name, value in chosen}
     return [row for row in numbers if row["task"] in wanted]
-
-
-def _write(path: Path, rows: list[dict[str, Any]]) -> None:
-    new = path.with_suffix(".tmp")
-    with new.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, FIELDS)
-        writer.writeheader()
-        writer.writerows(rows)
-    new.replace(path)
 
 
 def passes(sizes: tuple[int, ...] = (500, 1000, 2000, 4000, 6000)) -> list[dict[str, Any]]:

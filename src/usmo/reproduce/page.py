@@ -7,6 +7,9 @@ import io
 from pathlib import Path
 from typing import Any
 
+from usmo.atomic import write_whole
+from usmo.extras import load_extra
+
 _STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
@@ -26,19 +29,14 @@ def write_page(path: Path, title: str, parts: list[str]) -> Path:
         f'content="width=device-width, initial-scale=1"><title>{title}</title>'
         f"<style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>"
     )
-    new = path.with_suffix(".tmp")
-    new.write_text(page, encoding="utf-8")
-    new.replace(path)
+    write_whole(path, page.encode())
     return path
 
 
 def new_figure(width: float, height: float) -> Any:
     """An empty matplotlib figure, independent of any display."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError('the report needs the extra "plot": pip install "usmo[plot]"') from error
-    return Figure(figsize=(width, height), layout="constrained")
+    module = load_extra("matplotlib.figure", "the report needs matplotlib", "plot")
+    return module.Figure(figsize=(width, height), layout="constrained")
 
 
 def data_uri(figure: Any) -> str:

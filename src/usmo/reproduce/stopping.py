@@ -8,7 +8,6 @@ here on the worst pair of the kinds that a test knows, from the paper's start, u
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from usmo import start as starts
 from usmo._jit import compiled
 from usmo.datasets import SMALL
 from usmo.reproduce.cells import KERNELS, LAMBDAS, cell_problem
+from usmo.reproduce.rows import write_rows
 from usmo.solvers.pair import pair_step, slope_dn, slope_up
 
 TAU = 1e-3
@@ -108,10 +108,7 @@ def run(out: Path, *, names: tuple[str, ...] = SMALL) -> list[dict[str, Any]]:
                         "changed": float(np.mean((f > 0) != (exact > 0))),
                     }
                 )
-    with (out / "stopping.csv").open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, FIELDS)
-        writer.writeheader()
-        writer.writerows(found)
+    write_rows(out / "stopping.csv", FIELDS, found)
     return found
 
 

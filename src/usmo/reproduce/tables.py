@@ -14,6 +14,7 @@ import numpy as np
 
 from usmo.datasets import SMALL
 from usmo.reproduce.cells import FIELDS, KERNELS, LAMBDAS, METHODS, Row, methods_of, run_cell
+from usmo.reproduce.rows import write_rows
 
 QUICK = ("australian", "heart", "ionosphere")
 """Data sets of the quick run."""
@@ -65,7 +66,7 @@ def run(out: Path, draws: int, *, quick: bool = False, jobs: int | None = None) 
         cell for cell in cells
         if any((cell[1], cell[0], cell[2], cell[3], method) not in have for method in methods_of(cell[0], cell[3]))
     ]  # fmt: skip
-    _write(path, rows)  # without an unfinished line
+    write_rows(path, FIELDS, rows)  # without an unfinished line
     began = time.perf_counter()
     with path.open("a", newline="") as stream:
         writer = csv.DictWriter(stream, FIELDS)
@@ -91,15 +92,6 @@ def _computed(cells: list[tuple[str, str, float, int]], jobs: int | None) -> Ite
     if workers == 1 or len(cells) < 2:
         return (run_cell(*cell) for cell in cells)
     return Parallel(workers, return_as="generator_unordered")(delayed(run_cell)(*cell) for cell in cells)
-
-
-def _write(path: Path, rows: list[Row]) -> None:
-    new = path.with_suffix(".tmp")
-    with new.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, FIELDS, extrasaction="ignore")
-        writer.writeheader()
-        writer.writerows(rows)
-    new.replace(path)
 
 
 def averages(rows: list[Row], measure: str) -> dict[tuple[str, float, str], tuple[float, float]]:

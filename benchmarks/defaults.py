@@ -1,0 +1,85 @@
+"""With nothing set by the user: python -m benchmarks.defaults [--draws 2]   (USMO_DATA set, extra usmo[bench])
+
+``PUSVC().fit(X, y)`` against every classifier of pulearn with its own defaults, on the 17 tables split as in
+``benchmarks.quality``; F1 and AUC on the unlabelled rows. What pulearn cannot do without is given: nnPU gets the
+true prior (``PUSVC`` estimates it), the Elkan-Noto wrappers an ``SVC(probability=True)``, the weighted one the
+counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.svm import SVC
+
+from benchmarks.quality import split
+from usmo import PUSVC
+from usmo.datasets import LARGE, SMALL
+
+
+def rivals(known: np.ndarray, prior: float, seed: int) -> dict[str, Any]:
+    import pulearn
+
+    counts = {"labeled": int(known.sum()), "unlabeled": int((known == 0).sum())}
+    return {
+        "PUSVC": PUSVC(),
+        "Elkan-Noto": pulearn.ElkanotoPuClassifier(SVC(probability=True), random_state=seed),
+        "weighted E-N": pulearn.WeightedElkanotoPuClassifier(SVC(probability=True), **counts, random_state=seed),
+        "bagging": pulearn.BaggingPuClassifier(random_state=seed),
+        "nnPU": pulearn.NNPUClassifier(prior, random_state=seed),
+        "positive NB": pulearn.PositiveNaiveBayesClassifier(),
+        "weighted NB": pulearn.WeightedNaiveBayesClassifier(),
+        "positive TAN": pulearn.PositiveTANClassifier(),
+        "weighted TAN": pulearn.WeightedTANClassifier(),
+    }
+
+
+def judged(model: Any, X: Any, known: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
+    if not isinstance(model, PUSVC) and hasattr(X, "toarray"):
+        X = X.toarray()
+    U = X[known == 0]
+    model.fit(X, known)
+    label = np.asarray(model.predict(U)) == 1
+    found = np.asarray(model.decision_function(U) if isinstance(model, PUSVC) else model.predict_proba(U))
+    score = found if found.ndim == 1 else found[:, 1]
+    return f1_score(truth, label, zero_division=0), roc_auc_score(truth, np.nan_to_num(score))
+
+
+def main(draws: int) -> None:
+    warnings.simplefilter("ignore")
+    lines: dict[str, list[np.ndarray]] = {}
+    failed: dict[str, int] = {}
+    for name in (*SMALL, *LARGE):
+        table: dict[str, list[tuple[float, float]]] = {}
+        for draw in range(draws if name in SMALL else 1):
+            X, known, prior, truth, _, _ = split(name, draw)
+            for method, model in rivals(known, prior, draw).items():
+                try:
+                    found = judged(model, X, known, truth)
+                except (ValueError, MemoryError) as error:
+                    failed[f"{method} on {name}: {str(error)[:60]}"] = draw
+                else:
+                    table.setdefault(method, []).append(found)
+        for method, drawn in table.items():
+            lines.setdefault(method, []).append(np.mean(drawn, axis=0))
+        print(
+            f"{name}: "
+            + "  ".join(f"{m} {np.mean(v, axis=0)[0]:.3f}/{np.mean(v, axis=0)[1]:.3f}" for m, v in table.items()),
+            flush=True,
+        )
+    print("\nmean over the tables, F1 / AUC on the unlabelled rows (tables)")
+    for method, every in lines.items():
+        f1, auc = np.mean(every, axis=0)
+        print(f"{method:14s} {f1:.3f} / {auc:.3f} ({len(every)})")
+    for what in failed:
+        print(f"failed: {what}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=2)
+    main(parser.parse_args().draws)

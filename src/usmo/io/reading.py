@@ -1,0 +1,104 @@
+"""Reading a table from a file or standard input, whatever its format."""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+from scipy import sparse
+
+from usmo.io.errors import TableError
+from usmo.io.formats import read_frame, read_npz, read_svmlight
+from usmo.io.kinds import PACKED, kind_of, unpacked_bytes
+from usmo.io.libraries import polars
+from usmo.io.sheet import Sheet, no_file
+from usmo.io.textfiles import read_fields, read_json_lines
+
+_BLANK = b"\0 \t\r\n\xef\xbb\xbf"
+
+
+def read(source: str | os.PathLike[str], *, format: str | None = None, text: Iterable[str] = ()) -> Sheet:
+    """Read a table.
+
+    Parameters
+    ----------
+    source : str or path
+        A file, or "-" for standard input.
+    format : str, optional
+        "csv", "tsv", "parquet", "feather", "jsonl", "npz" or "svmlight", with ".gz" or ".zst" after a text format;
+        from the name of the file by default, "csv" for standard input.
+    text : names of columns
+        Columns of a text file that are kept as they are written: ids with leading zeros, labels, columns that are
+        dropped later.
+    """
+    name = "standard input" if source == "-" else os.fspath(source)
+    if os.path.isdir(source):
+        raise TableError(f"{name} is a folder: name a file in it")
+    kind, packed = kind_of("csv" if source == "-" and format is None else format, name)
+    if kind in ("csv", "tsv", "jsonl", "parquet", "feather"):
+        polars()
+    # the bytes are not kept here, so that a reader can let go of them before it needs room for the columns
+    sheet = _READERS[kind](_contents(source, name, packed), name, frozenset(text))
+    if not sheet.n_rows:
+        raise TableError(f"{name} holds column names but no rows: add the rows")
+    _check_finite(sheet)
+    return sheet
+
+
+def _contents(source: str | os.PathLike[str], name: str, packed: str) -> bytes:
+    """All bytes of a file or of standard input, unpacked."""
+    try:
+        data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+    except FileNotFoundError:
+        raise TableError(no_file(name)) from None
+    except OSError as error:
+        raise TableError(f"{name} cannot be read ({error.strerror}): check its permissions") from None
+    found = next((ending for ending, magic in PACKED.items() if data.startswith(magic)), "")
+    if source == "-" and not packed:
+        packed = found
+    if data and packed != found:
+        if packed:
+            raise TableError(f"{name} is not compressed with {packed}: take .{packed} off its name")
+        raise TableError(f"{name} is compressed: rename it to {name}.{found}")
+    try:
+        data = unpacked_bytes(data, packed)
+    except (OSError, EOFError, zlib.error) as error:
+        raise TableError(f"{name} is damaged or cut off ({error}): copy or compress it again") from None
+    if not data[:1000].strip(_BLANK) and not data.strip(_BLANK):
+        raise TableError(f"{name} is empty: it needs a header line and at least one row")
+    return data
+
+
+_READERS: dict[str, Callable[[bytes, str, frozenset[str]], Sheet]] = {
+    "csv": read_fields,
+    "tsv": lambda data, name, text: read_fields(data, name, text, "\t"),
+    "jsonl": read_json_lines,
+    "parquet": lambda data, name, _: read_frame(data, name, "Parquet"),
+    "feather": lambda data, name, _: read_frame(data, name, "Feather"),
+    "npz": lambda data, name, _: read_npz(data, name),
+    "svmlight": lambda data, name, _: read_svmlight(data, name),
+}
+
+
+def _check_finite(sheet: Sheet) -> None:
+    if sheet.frame is not None:
+        for column in sheet.frame.get_columns():
+            if column.dtype.is_float() and column.is_infinite().any():
+                _infinite(sheet, column.is_infinite().fill_null(False).arg_max(), column.name)
+        return
+    values = sheet.matrix.data if sparse.issparse(sheet.matrix) else sheet.matrix
+    if np.isinf(values).any():
+        at = np.argwhere(np.isinf(sheet.matrix.toarray() if sparse.issparse(sheet.matrix) else sheet.matrix))[0]
+        _infinite(sheet, int(at[0]), sheet.matrix_names[at[1]])
+
+
+def _infinite(sheet: Sheet, row: int, name: str) -> NoReturn:
+    raise TableError(
+        f"{sheet.source}: {sheet.place(row)}: infinite value in column {name!r}: write a finite number, or leave "
+        "it empty"
+    )

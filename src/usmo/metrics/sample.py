@@ -1,0 +1,109 @@
+"""Decision values with what is known of their rows, checked: labels, scenario, weights, class prior."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight
+
+from usmo.problem import Array
+
+SCENARIOS = ("case-control", "censored")
+
+
+@dataclass(frozen=True)
+class PUSample:
+    """Checked decision values: which rows are P, which are U (all of them if censored), and their weights."""
+
+    f: Array
+    weight: Array
+    labelled: NDArray[np.bool_]
+    unlabelled: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, y: Any, f: Any, scenario: str, sample_weight: Any = None) -> PUSample:
+        check_scenario(scenario)
+        y, f = np.asarray(y), checked_values(f, "f")
+        if y.shape != f.shape:
+            raise ValueError(f"y must hold one label per decision value, {len(f)}; got shape {y.shape}")
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise ValueError("y must hold labels, got NaN or infinity")
+        classes = np.unique(y)
+        if len(classes) != 2:
+            raise ValueError(
+                "y must hold two values, the greater marking labelled positives and the other unlabelled rows; "
+                f"got {len(classes)}: {classes[:5].tolist()}"
+            )
+        labelled, weight = y == classes[1], checked_weights(f, sample_weight)
+        for rows, what in ((labelled, "labelled positive"), (~labelled, "unlabelled")):
+            if not (weight[rows] > 0).any():
+                raise ValueError(f"sample_weight leaves only one class: no {what} row has a positive weight")
+        counted = weight > 0
+        f, weight, labelled = f[counted], weight[counted], labelled[counted]
+        return cls(f, weight, labelled, ~labelled if scenario == "case-control" else np.ones_like(labelled))
+
+    @property
+    def counts(self) -> bool:
+        """Whether the weights are numbers of equal rows: integers."""
+        return bool(np.all(self.weight == np.round(self.weight)))
+
+    def size(self, rows: NDArray[np.bool_]) -> float:
+        """How many rows these stand for."""
+        return float(self.weight[rows].sum() if self.counts else np.count_nonzero(rows))
+
+    def mean_p(self, values: Any) -> float:
+        """Weighted mean over P of something given for every row."""
+        return float(np.average(values[self.labelled], weights=self.weight[self.labelled]))
+
+    def mean_u(self, values: Any) -> float:
+        """Weighted mean over U."""
+        return float(np.average(values[self.unlabelled], weights=self.weight[self.unlabelled]))
+
+    def shares(self, threshold: float) -> tuple[float, float]:
+        """Recall r = P_P(f > threshold) and q = P_U(f > threshold)."""
+        above = above_threshold(self.f, threshold)
+        return self.mean_p(above), self.mean_u(above)
+
+
+def above_threshold(f: Array, threshold: float) -> NDArray[np.bool_]:
+    """Which rows are called positive."""
+    if not np.isfinite(threshold):
+        raise ValueError(f"threshold must be finite, got {threshold}")
+    return f > threshold
+
+
+def check_scenario(scenario: Any) -> None:
+    """Refuse what is no scenario."""
+    if scenario not in SCENARIOS:
+        raise ValueError(f"scenario must be 'case-control' or 'censored', got {scenario!r}")
+
+
+def checked_prior(prior: Any, *, needed: bool = True) -> float:
+    """π as a float, if it lies in (0, 1)."""
+    if prior is None and not needed:
+        return math.nan
+    if isinstance(prior, bool | np.bool_) or not isinstance(prior, Real) or not 0.0 < float(prior) < 1.0:
+        raise ValueError(f"prior must lie in (0, 1), got {prior}")
+    return float(prior)
+
+
+def checked_values(f: Any, name: str) -> Array:
+    """Decision values as finite floats."""
+    f = np.asarray(f, dtype=np.float64)
+    if f.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, got shape {f.shape}")
+    if not np.isfinite(f).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity in row {int(np.argmin(np.isfinite(f)))}")
+    return f
+
+
+def checked_weights(f: Array, sample_weight: Any) -> Array:
+    """A weight for each decision value, 1 if none are given."""
+    if sample_weight is None:
+        return np.ones(len(f))
+    return np.asarray(_check_sample_weight(sample_weight, f, dtype=np.float64, ensure_non_negative=True))

@@ -1,0 +1,112 @@
+"""Held-out scores of P against U: each row is scored by a model that has seen neither it nor its equals."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import has_fit_parameter
+
+from usmo.priors.base import PriorEstimator, Sample
+from usmo.problem import Array
+
+_LANDMARKS = 150
+
+
+class ScorePrior(PriorEstimator):
+    """An estimator that sees rows only through held-out scores of P against U.
+
+    ``classifier`` None is a logistic regression on radial features of the standardised table; any scikit-learn
+    classifier with ``decision_function`` or ``predict_proba`` may be given. Equal rows share a fold, and nothing
+    depends on the order of the rows; a row of weight two counts as two equal rows.
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        **PriorEstimator._parameter_constraints,
+        "classifier": [HasMethods(["fit", "decision_function"]), HasMethods(["fit", "predict_proba"]), None],
+        "folds": [Interval(Integral, 2, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        scenario: str = "case-control",
+        classifier: Any = None,
+        folds: int = 5,
+        level: float = 0.9,
+        n_bootstrap: int = 20,
+        random_state: int = 0,
+    ) -> None:
+        self.scenario = scenario
+        self.classifier = classifier
+        self.folds = folds
+        self.level = level
+        self.n_bootstrap = n_bootstrap
+        self.random_state = random_state
+
+    def _sample(self, X: Any, labelled: np.ndarray, weight: Array, keys: np.ndarray, counts: bool) -> Sample:
+        score = held_out_scores(X, labelled, weight, keys, self.folds, self.classifier)
+        return super()._sample(score, labelled, weight, keys, counts)
+
+
+def held_out_scores(
+    X: Any, labelled: np.ndarray, weight: Array, keys: np.ndarray, folds: int, classifier: Any = None
+) -> Array:
+    """Decision values with P and U of equal weight."""
+    fold = np.empty(len(keys), dtype=np.intp)
+    for kind in (labelled, ~labelled):
+        _, group = np.unique(keys[kind], return_inverse=True)
+        fold[kind] = group % folds
+    balanced = weight.copy()
+    for kind in (labelled, ~labelled):
+        balanced[kind] *= 0.5 * weight.sum() / weight[kind].sum()
+    score = np.zeros(len(keys))
+    for k in range(folds):
+        held = fold == k
+        if not held.any():
+            continue
+        train = ~held
+        if not (labelled[train].any() and (~labelled[train]).any()):
+            train = np.ones(len(keys), dtype=bool)
+        if classifier is None:
+            features = _radial_features(X, train, weight, keys)
+            model = LogisticRegression(C=1.0, max_iter=500)
+        else:
+            features, model = X, clone(classifier)
+        weighing = {"sample_weight": balanced[train]} if has_fit_parameter(model, "sample_weight") else {}
+        model.fit(features[train], labelled[train], **weighing)
+        score[held] = _values(model, features[held])
+    return score
+
+
+def _values(model: Any, X: Any) -> Array:
+    if hasattr(model, "decision_function"):
+        return model.decision_function(X)
+    share = np.clip(model.predict_proba(X)[:, 1], 1e-3, 1.0 - 1e-3)
+    return np.log(share / (1.0 - share))
+
+
+def _radial_features(X: Any, train: np.ndarray, weight: Array, keys: np.ndarray) -> Array:
+    """Nyström features of the rbf kernel on standardised columns, from the training rows only."""
+    scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X[train], sample_weight=weight[train])
+    Z = scaler.transform(X)
+    index = np.flatnonzero(train)
+    _, first = np.unique(keys[index], return_index=True)
+    landmarks = Z[index[first[:_LANDMARKS]]]
+    gamma = 0.5 / X.shape[1]
+    nystroem = Nystroem(gamma=gamma, n_components=landmarks.shape[0], random_state=0).fit(landmarks)
+    return nystroem.transform(Z)
+
+
+def share_at_least(score: Array, weight: Array, thresholds: Array) -> Array:
+    """The share of a sample scored at least t, for each threshold t."""
+    order = np.argsort(score)
+    above = np.append(np.cumsum(weight[order][::-1])[::-1], 0.0)
+    return above[np.searchsorted(score[order], thresholds, side="left")] / weight.sum()

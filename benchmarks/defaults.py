@@ -20,6 +20,9 @@ from benchmarks.quality import split
 from usmo import PUSVC
 from usmo.datasets import LARGE, SMALL
 
+WIDEST = 200
+"""Columns up to which the tree-augmented Bayes classifiers, whose time grows with the square, are tried."""
+
 
 def rivals(known: np.ndarray, prior: float, seed: int) -> dict[str, Any]:
     import pulearn
@@ -58,6 +61,9 @@ def main(draws: int) -> None:
         for draw in range(draws if name in SMALL else 1):
             X, known, prior, truth, _, _ = split(name, draw)
             for method, model in rivals(known, prior, draw).items():
+                if "TAN" in method and X.shape[1] > WIDEST:
+                    failed[f"{method} on {name}: not tried, {X.shape[1]} columns"] = draw
+                    continue
                 try:
                     found = judged(model, X, known, truth)
                 except (ValueError, MemoryError) as error:

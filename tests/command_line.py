@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.tables import bank_table
 from usmo.cli import main
 
 LABELS = ["--label-column", "known", "--positive", "yes", "--id-column", "id"]
@@ -48,7 +47,8 @@ def contents(folder: Path) -> dict[str, str]:
     }
 
 
-def small_table(folder: Path, name: str = "bank.csv", rows: int = 300) -> Path:
-    """Rows of the bank in a file."""
-    bank_table(rows, 1).write_csv(folder / name)
-    return folder / name
+def table(rows: int = 60, known: int = 20, header: str = "id,age,job,known\n", last: str = "") -> bytes:
+    """A table of a number and three jobs, as bytes."""
+    jobs = ("miner", "cook", "clerk")
+    body = "".join(f"r{i},{20 + 7 * i % 41},{jobs[i % 3]},{'yes' if i < known else ''}\n" for i in range(rows))
+    return (header + body + last).encode()

@@ -27,6 +27,7 @@ from usmo.plots import (
     SensitivityDisplay,
 )
 from usmo.priors import BestBin
+from usmo.selection import Selection
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -180,18 +181,17 @@ def test_path_marks_the_lowest_risk_the_choice_and_the_one_standard_error_rule()
     np.testing.assert_array_equal(other.ax_.lines[0].get_xdata(), LAMS)
 
 
-def selection(**attributes):
-    results = {
-        "lam": np.tile(LAMS, 3),
-        "gamma": np.repeat([0.1, 1.0, 10.0], 5),
-        "mean_risk": np.concatenate([RISK + 0.1, RISK + 0.05, RISK]),
-        "std_error": np.tile(ERROR, 3),
-    }
-    return SimpleNamespace(cv_results_=results, **attributes)
+def selection(lam, gamma):
+    found = Selection(
+        lams=LAMS, gammas=np.array([0.1, 1.0, 10.0]), mean=np.stack([RISK + 0.1, RISK + 0.05, RISK]),
+        error=np.tile(ERROR, (3, 1)), lam=lam, gamma=gamma, best_lam=1e-3, rows=np.empty(0, np.intp),
+        held_out=np.empty(0),
+    )  # fmt: skip
+    return SimpleNamespace(selection_=found)
 
 
 def test_path_of_a_selection_has_a_line_per_gamma_with_the_chosen_one_marked():
-    display = drawn_without_warnings(PathDisplay.from_estimator(selection(best_lam_=1e-2, best_gamma_=1.0)))
+    display = drawn_without_warnings(PathDisplay.from_estimator(selection(1e-2, 1.0)))
     assert display.chosen_gamma == 1.0
     assert marked(display) == (1e-2, 1e-3, 1e-2)
     curves = [line for line in display.ax_.lines if len(line.get_xdata()) == 5]
@@ -199,7 +199,15 @@ def test_path_of_a_selection_has_a_line_per_gamma_with_the_chosen_one_marked():
     thickest = max(curves, key=lambda line: line.get_linewidth())
     np.testing.assert_allclose(thickest.get_ydata(), RISK + 0.05)
     assert {text.get_text() for text in display.ax_.texts} == {"γ = 0.1", "γ = 10"}
-    assert PathDisplay.from_estimator(selection(best_lam_=1e-2)).chosen_gamma == 10.0
+
+
+def test_path_of_a_cross_validated_fit_is_that_of_its_selection():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(1.0, 1.0, (20, 2)), rng.normal(0.0, 1.0, (60, 2))])
+    model = PUSVC(0.4, lam="cv").fit(X, np.arange(80) < 20)
+    display = drawn_without_warnings(PathDisplay.from_estimator(model))
+    assert display.chosen == model.lam_
+    np.testing.assert_allclose(np.sort(display.mean), np.sort(model.selection_.mean[0]))
 
 
 def test_path_without_gamma_may_say_so_by_nan():
@@ -214,8 +222,8 @@ def test_path_refuses_what_does_not_fit():
     with pytest.raises(ValueError, match=r"chosen must be one of the lams, got 0\.5"):
         PathDisplay.from_predictions(LAMS, RISK, ERROR, chosen=0.5)
     with pytest.raises(ValueError, match="chosen_gamma must be one of"):
-        PathDisplay.from_estimator(selection(best_lam_=1e-2, best_gamma_=3.0))
-    with pytest.raises(NotFittedError, match="cv_results_"):
+        PathDisplay.from_estimator(selection(1e-2, 3.0))
+    with pytest.raises(NotFittedError, match="selection_"):
         PathDisplay.from_estimator(SimpleNamespace())
 
 

@@ -102,12 +102,8 @@ def test_figures_are_resumed_and_reported(tmp_path, monkeypatch):
 
 
 def test_command_line(tmp_path, monkeypatch, capsys):
-    with pytest.raises(SystemExit) as error:
-        cli.main(["reproduce", "everything"])
-    assert error.value.code == 2
-    with pytest.raises(SystemExit) as error:
-        cli.main(["reproduce", "tables", "--draws", "0"])
-    assert error.value.code == 2
+    assert cli.main(["reproduce", "everything"]) == 2
+    assert cli.main(["reproduce", "tables", "--draws", "0"]) == 2
     monkeypatch.setenv("USMO_DATA", str(tmp_path / "nothing"))
     monkeypatch.setenv("USMO_CACHE", str(tmp_path / "nothing"))
     monkeypatch.setattr(tables, "QUICK", ("heart",))
@@ -115,4 +111,4 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     assert "set USMO_DATA to the folder that holds heart.npz" in capsys.readouterr().err
     shown = subprocess.run([sys.executable, "-m", "usmo", "reproduce", "--help"], capture_output=True, text=True)
     assert shown.returncode == 0
-    assert "example: usmo reproduce tables" in shown.stdout
+    assert "Example: usmo reproduce tables" in shown.stdout

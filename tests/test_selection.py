@@ -7,6 +7,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV
 
 from usmo import PUSVC, LinearPUSVC, path
+from usmo.base import _stable_threshold
 from usmo.calibration import Calibration, calibrated
 from usmo.metrics import pu_scorer, risk_with_error
 from usmo.ramp import RampPUSVC
@@ -36,6 +37,17 @@ def test_threshold_at_the_prior_marks_that_share(kind, scenario):
         plain.decision_function(X), model.decision_function(X) + model.threshold_, atol=1e-10
     )
     assert plain.threshold_ == 0.0
+
+
+def test_threshold_of_many_rows_is_that_of_sorting_them_all():
+    rng = np.random.default_rng(0)
+    f = np.concatenate([rng.normal(size=450_000), np.full(5000, -1.0) + 1e-5 * rng.normal(size=5000)])
+    for weight in (np.ones(len(f)), rng.random(len(f)) + 0.1):
+        for prior in (0.001, 0.3, 0.8413, 0.999):
+            found = _stable_threshold(f, prior, weight, 1e-4)
+            share = weight[f > found].sum() / weight.sum()
+            assert share == pytest.approx(prior, abs=0.012 if prior == 0.8413 else 1e-5)
+            assert not 0 < np.abs(found + 1.0) < 1e-5  # not inside the rows at -1
 
 
 def test_intercept_holds_the_threshold_so_that_coef_and_intercept_are_the_decision():

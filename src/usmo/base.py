@@ -31,6 +31,9 @@ ACCEPTED: dict[str, Any] = {
 _PRIOR_ROWS = 50_000
 """Unlabelled rows, and labelled ones, up to which a prior is estimated from all of them."""
 
+_MANY = 200_000
+"""Decision values of unlabelled rows that probabilities are calibrated on, and thresholds sorted from, at most."""
+
 
 class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """A classifier with the parameters below that implements ``_fit``."""
@@ -123,6 +126,8 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 found.rows[is_p],
                 found.rows[is_u],
             )
+        step = 1 + len(f_u) // _MANY  # more rows would not change two slopes
+        f_u, rows_u = f_u[::step], rows_u[::step]
         w_p, w_u = (np.ones(len(r)) if table.weight is None else table.weight[r] for r in (rows_p, rows_u))
         self.calibration_ = calibrated(f_p - self.threshold_, f_u - self.threshold_, self.prior_, w_p, w_u)
 
@@ -204,7 +209,16 @@ def _stable_threshold(f: Array, prior: float, weight: Array, tol: float) -> floa
     """The threshold at the prior, which does not depend on how rounding or ``tol`` order rows of one value.
 
     The optimum puts many rows at exactly -1 or 1, where the solver leaves them within ``tol``; they stay together.
+    Of many rows only those near the quantile are sorted.
     """
+    if len(f) > _MANY:
+        some = f[:: len(f) // _MANY]
+        low, high = [*np.quantile(some, np.clip([0.99 - prior, 1.01 - prior], 0.0, 1.0)), -8.0 * tol, 8.0 * tol]
+        near = (f >= low) & (f <= high)
+        total, inside = float(weight.sum()), float(weight[near].sum())
+        missing = prior * total - float(weight[f > high].sum())
+        if 0 < missing < inside < total:
+            return _stable_threshold(f[near], missing / inside, weight[near], tol)
     f = np.round(f, 9)
     for edge in (-1.0, 1.0):
         f = np.where(np.abs(f - edge) <= 4.0 * tol, edge, f)

@@ -15,7 +15,8 @@ def _fitted(speech: Speech, task: Any, options: dict[str, Any]) -> Any:
 
     model = classifier(**options, verbose=1 if speech.live else 0)
     speech.say("fitting")
-    return model.fit(task.X, task.y)
+    with speech.over_a_fit():
+        return model.fit(task.X, task.y)
 
 
 def _plan(task: Any, options: dict[str, Any], outputs: dict[str, str | None]) -> dict[str, Any]:

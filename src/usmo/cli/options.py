@@ -6,8 +6,9 @@ import contextlib
 import json
 import math
 import sys
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
@@ -115,6 +116,19 @@ class Speech:
         if not self.quiet:
             with contextlib.suppress(OSError):
                 print(f"usmo: {text}", file=sys.stderr, flush=True)
+
+    @contextlib.contextmanager
+    def over_a_fit(self) -> Iterator[None]:
+        """A quiet fit does not announce that it compiles either."""
+        from usmo import _jit
+
+        patience = _jit._PATIENCE
+        if self.quiet:
+            _jit._PATIENCE = threading.TIMEOUT_MAX
+        try:
+            yield
+        finally:
+            _jit._PATIENCE = patience
 
     def _note(self, message: Warning | str, *_place: Any, **_more: Any) -> None:
         text = " ".join(str(message).split())

@@ -39,7 +39,8 @@ def prior(
             return
         found: dict[str, dict[str, Any]] = {}
         for name in names:
-            model = ESTIMATORS[name](scenario=scenario, random_state=seed).fit(task.X, task.y)
+            with speech.over_a_fit():
+                model = ESTIMATORS[name](scenario=scenario, random_state=seed).fit(task.X, task.y)
             found[name] = {"prior": float(model.prior_), "interval": [float(end) for end in model.interval_]}
             speech.say(f"{name} is done")
         if as_json:
@@ -83,9 +84,9 @@ def select(
             put_json({"would": "select", "rows": len(task.known), "folds": folds, "gammas": list(gammas)})
             return
         base = classifier(prior, scenario, 1e-2, kernel, "scale", "none", seed, 0)
-        search = PUSVCCV(base, gammas=gammas or None, folds=folds, rule=rule, random_state=seed).fit(
-            task.X, task.y
-        )
+        search = PUSVCCV(base, gammas=gammas or None, folds=folds, rule=rule, random_state=seed)
+        with speech.over_a_fit():
+            search.fit(task.X, task.y)
         results: dict[str, list[Any]] = {name: values.tolist() for name, values in search.cv_results_.items()}
         speech.say(f"chosen: lambda {search.best_lam_:.3g}, gamma {search.best_gamma_:.3g}")
         if as_json:

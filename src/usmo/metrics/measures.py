@@ -200,10 +200,10 @@ def risk_with_error(
 def prior_threshold(f_u: Any, prior: float, *, sample_weight: Any = None) -> float:
     """The threshold t with P_U(f > t) = π, which calls as many rows positive as there are positives.
 
-    For decision functions whose zero means nothing: rankings, probabilities of being labelled, and the double hinge
-    with strong regularisation, which keeps f near one value. Rows with equal f stay together, so the share above t is the
-    possible one nearest to π, the smaller of two as near; t lies in the middle between two values of f. It is
-    the largest value if no row is to be above t, and just under the smallest if all are.
+    For decision functions whose zero means nothing: rankings, probabilities of being labelled, and the double
+    hinge with strong regularisation, which keeps f near one value. Rows with equal f stay together, so the share
+    above t is the possible one nearest to π, the smaller of two as near; t lies in the middle between two values
+    of f. It is the largest value if no row is to be above t, and just under the smallest if all are.
 
     Parameters
     ----------

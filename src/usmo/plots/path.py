@@ -53,12 +53,13 @@ class PathDisplay(Display):
 
     @classmethod
     def from_estimator(cls, search: Any, *, ax: Any = None, **kw: Any) -> PathDisplay:
-        """From a fitted selection: cv_results_ with lam, gamma, mean_risk, std_error; best_lam_, best_gamma_."""
-        check_has(search, "cv_results_")
-        found = search.cv_results_
+        """From a fitted ``PUSVCCV``, or a classifier fitted with ``lam="cv"``."""
+        check_has(search, "selection_")
+        chosen = search.selection_
+        found = chosen.results
         return cls.from_predictions(
-            found["lam"], found["mean_risk"], found["std_error"], gammas=found.get("gamma"),
-            chosen=search.best_lam_, chosen_gamma=getattr(search, "best_gamma_", None), ax=ax, **kw,
+            found["lam"], found["mean_risk"], found["std_error"], gammas=found["gamma"],
+            chosen=chosen.lam, chosen_gamma=chosen.gamma, ax=ax, **kw,
         )  # fmt: skip
 
     @classmethod

@@ -213,7 +213,8 @@ def _stable_threshold(f: Array, prior: float, weight: Array, tol: float) -> floa
     """
     if len(f) > _MANY:
         some = f[:: len(f) // _MANY]
-        low, high = [*np.quantile(some, np.clip([0.99 - prior, 1.01 - prior], 0.0, 1.0)), -8.0 * tol, 8.0 * tol]
+        around = np.quantile(some, np.clip([0.99 - prior, 1.01 - prior], 0.0, 1.0))
+        low, high = float(around[0]) - 8.0 * tol, float(around[1]) + 8.0 * tol
         near = (f >= low) & (f <= high)
         total, inside = float(weight.sum()), float(weight[near].sum())
         missing = prior * total - float(weight[f > high].sum())

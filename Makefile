@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 export USMO_DATA ?= $(realpath ../shared/data)
 
-.PHONY: demo test test-sklearn bench bench-foundation bench-linear bench-priors bench-selection bench-reading bench-tools reproduce clean
+.PHONY: demo test test-sklearn bench bench-foundation bench-linear bench-priors bench-selection bench-sizes bench-reading bench-tools reproduce clean
 
 demo: $(READY)
 	$(PY) examples/digits.py --save out/demo.png
@@ -52,6 +52,10 @@ bench-priors: $(READY) bench-tools
 bench-selection: $(READY) bench-tools
 	$(PY) -m benchmarks.selection
 	$(PY) -m benchmarks.defaults
+
+# Time and memory by number of rows
+bench-sizes: $(READY) bench-tools
+	$(PY) -m benchmarks.sizes
 
 # Reading a CSV file of a million rows
 bench-reading: $(READY) bench-tools

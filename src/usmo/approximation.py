@@ -12,6 +12,7 @@ shuttle: elsewhere the three are within a tenth of each other, and up to a quart
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +28,7 @@ from usmo.solvers.limits import Progress
 from usmo.training import train
 
 _HELD = 2**27
-"""Entries of mapped features up to which they are computed once and kept, 1 GB."""
+"""Entries of mapped features up to which they are computed once and kept whatever memory is free, 1 GB."""
 
 _PER_LANDMARK = 10
 """Rows that k-means++ looks at, per landmark."""
@@ -119,10 +120,18 @@ class MappedFeatures:
         return self.map.transform(self.X[rows])
 
 
+def _spare_numbers() -> int:
+    """As many numbers as fit into a quarter of the memory that is free, 0 where the system does not say."""
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 32
+    except (AttributeError, OSError, ValueError):
+        return 0
+
+
 def mapped_features(X: Any, mapped: Any) -> Features:
     """Mapped rows: held in memory if they are few enough, else computed when they are read."""
     features = MappedFeatures(X, mapped)
-    if features.shape[0] * features.shape[1] > _HELD:
+    if features.shape[0] * features.shape[1] > max(_HELD, _spare_numbers()):
         return features
     out = np.empty(features.shape)
     blocks = Blocks(features)

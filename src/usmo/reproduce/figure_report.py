@@ -64,8 +64,8 @@ def _curves(rows: list[dict[str, Any]], kernel: str, measure: str) -> str:
             axis.set_yscale("log")
         axis.tick_params(labelsize=7)
         axis.grid(alpha=0.3)
-    figure.supylabel("seconds" if measure == "seconds" else "F-measure", fontsize=9)
-    figure.supxlabel("unlabelled rows", fontsize=9)
+    what = "seconds" if measure == "seconds" else "F-measure"
+    figure.supylabel(f"{what}, against unlabelled rows", fontsize=9)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
     return data_uri(figure)

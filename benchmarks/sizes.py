@@ -1,0 +1,61 @@
+"""How big it can go: python -m benchmarks.sizes   (USMO_DATA set)
+
+Each fit in a process of its own, after compilation: seconds, peak memory beyond what is held before the fit (the
+data among it), kernel rows over n, relative gap. 100 known positives, the true prior, λ = 1e-2; two cores.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+import psutil
+
+from benchmarks.large import pu_table
+from usmo import PUSVC, LinearPUSVC
+from usmo.datasets import make_poker_hands, make_pu
+
+CASES = {
+    "exact rbf, adult 10,000 × 123": ("adult", 10_000, {}),
+    "exact rbf, adult 32,000 × 123": ("adult", 32_000, {}),
+    "exact rbf, MNIST 20,000 × 784": ("mnist", 20_000, {}),
+    "exact rbf, MNIST 59,900 × 784": ("mnist", 59_900, {}),
+    "Nyström 500, poker 300,000 × 10": ("poker", 300_000, {"approximation": "nystroem"}),
+    "linear, poker 1,000,000 × 10": ("poker", 1_000_000, {"linear": True}),
+    "linear, poker 10,000,000 × 10": ("poker", 10_000_000, {"linear": True}),
+}
+
+
+def measure(case: str) -> None:
+    name, n, options = CASES[case]
+    if name == "poker":
+        X, hand = make_poker_hands(n, random_state=0)
+        X = (X / 13.0).astype(np.float32)
+        y, prior = make_pu(hand == 0, n_positives=100, random_state=0)
+    else:
+        X, y, prior = pu_table(name, n)
+    kind = LinearPUSVC if options.pop("linear", False) else PUSVC
+    model = kind(prior, **options)
+    kind(0.3, **options).fit(X[:400], np.arange(400) < 40)  # compiles
+    before = psutil.Process().memory_info().rss
+    began = time.perf_counter()
+    model.fit(X, y)
+    seconds = time.perf_counter() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    rows = getattr(model, "kernel_rows_", 0.0) / n
+    print(
+        f"{case:34s}{seconds:8.1f} s{max(0.0, peak - before) / 1e6:8.0f} MB   kernel rows/n {rows:.2f}   "
+        f"gap {model.certificate_.relative_gap:.0e}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        measure(sys.argv[1])
+    else:
+        for case in CASES:
+            subprocess.run([sys.executable, "-W", "ignore", "-m", "benchmarks.sizes", case], check=True)

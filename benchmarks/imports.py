@@ -12,7 +12,7 @@ CODE = {
     "import the same parts of scikit-learn": (
         "import sklearn.svm, sklearn.linear_model, sklearn.kernel_approximation"
     ),
-    "import usmo": "import usmo",
+    "from usmo import PUSVC": "from usmo import PUSVC",
     "first fit, compiled before": (
         "import numpy as np; from usmo import PUSVC; "
         "PUSVC(0.5).fit(np.arange(8.0)[:, None], [0, 0, 0, 0, 0, 1, 1, 1])"

@@ -223,9 +223,8 @@ def test_a_quiet_run_does_not_speak_of_compilation(bank, tmp_path, monkeypatch):
     for quiet in ([], ["--quiet"]):
         compile_once.cache_clear()
         assert main(["fit", str(bank / "bank.csv"), *FIXED, "--model", str(tmp_path / "m.usmo"), *quiet]) == 0
-    spoken, quiet = after
-    assert spoken < 60
-    assert quiet > 1e6
+        assert len(after) == 1  # the quiet run adds none
+        assert after[0] < 60
 
 
 def test_top_cuts_the_ranking_and_output_takes_every_written_format(bank, ranking, tmp_path, capfd):

@@ -7,12 +7,12 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV
 
 from usmo import PUSVC, LinearPUSVC, path
-from usmo.base import _stable_threshold
 from usmo.calibration import Calibration, calibrated
 from usmo.metrics import pu_scorer, risk_with_error
 from usmo.ramp import RampPUSVC
 from usmo.selection import PUSVCCV, select
 from usmo.table import Table
+from usmo.thresholds import stable_threshold
 
 
 def moons(prior=0.3, n_p=60, n_u=400, seed=0, noise=0.6):
@@ -44,7 +44,7 @@ def test_threshold_of_many_rows_is_that_of_sorting_them_all():
     f = np.concatenate([rng.normal(size=450_000), np.full(5000, -1.0) + 1e-5 * rng.normal(size=5000)])
     for weight in (np.ones(len(f)), rng.random(len(f)) + 0.1):
         for prior in (0.001, 0.3, 0.8413, 0.999):
-            found = _stable_threshold(f, prior, weight, 1e-4)
+            found = stable_threshold(f, prior, weight, 1e-4)
             share = weight[f > found].sum() / weight.sum()
             assert share == pytest.approx(prior, abs=0.012 if prior == 0.8413 else 1e-5)
             assert not 0 < np.abs(found + 1.0) < 1e-5  # not inside the rows at -1

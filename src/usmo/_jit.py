@@ -11,6 +11,7 @@ from typing import Any
 from numba import njit
 
 _PATIENCE = 2.0
+_silent = False
 
 
 def compiled(function: Callable[..., Any] | None = None, *, fastmath: bool | set[str] = False) -> Any:
@@ -35,6 +36,9 @@ def announced_compilation() -> Iterator[None]:
             file=sys.stderr,
         )
 
+    if _silent:
+        yield
+        return
     timer = threading.Timer(_PATIENCE, say)
     timer.daemon = True
     timer.start()
@@ -42,3 +46,14 @@ def announced_compilation() -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """A block in which compilation is not announced."""
+    global _silent
+    before, _silent = _silent, True
+    try:
+        yield
+    finally:
+        _silent = before

@@ -16,12 +16,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from usmo.calibration import calibrated
 from usmo.features import as_features
 from usmo.kernels import Kernel, KernelMatrix, resolve_gamma
-from usmo.metrics import prior_threshold
 from usmo.priors import Consensus
 from usmo.problem import Array, PUProblem
 from usmo.progress import CallbackSupportMixin, with_callbacks
 from usmo.solution import Solution
 from usmo.table import Table
+from usmo.thresholds import stable_threshold
 
 ACCEPTED: dict[str, Any] = {
     "accept_sparse": "csr", "dtype": [np.float64, np.float32], "accept_large_sparse": True
@@ -31,8 +31,13 @@ ACCEPTED: dict[str, Any] = {
 _PRIOR_ROWS = 50_000
 """Unlabelled rows, and labelled ones, up to which a prior is estimated from all of them."""
 
-_MANY = 200_000
-"""Decision values of unlabelled rows that probabilities are calibrated on, and thresholds sorted from, at most."""
+_CALIBRATED = 200_000
+"""Unlabelled rows that probabilities are calibrated on, about: two slopes need no more."""
+
+
+def seed_of(random_state: Any) -> int:
+    """An integer from ``random_state``; 0 for None, so that a fit is the same every time."""
+    return 0 if random_state is None else int(check_random_state(random_state).randint(2**31))
 
 
 class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -112,7 +117,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _decide(self, table: Table, problem: PUProblem, f_p: Array, f_u: Array) -> None:
         """Move the decision from f = 0 to the threshold, and calibrate; ``f_p``, ``f_u`` are f on P and U."""
         if self.threshold == "prior":
-            self.threshold_ = _stable_threshold(f_u, self.prior_, problem.c2, self.tol)
+            self.threshold_ = stable_threshold(f_u, self.prior_, problem.c2, self.tol)
         else:
             self.threshold_ = float(self.threshold)
         self.__dict__["intercept_"] = self.__dict__["intercept_"] - self.threshold_
@@ -121,12 +126,9 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if found is not None:  # values of rows that the fits of a cross-validation had not seen
             is_p = np.isin(found.rows, problem.positives)
             is_u = np.ones_like(is_p) if self.scenario == "censored" else ~is_p
-            f_p, f_u, rows_p, rows_u = (
-                *(found.held_out[k] for k in (is_p, is_u)),
-                found.rows[is_p],
-                found.rows[is_u],
-            )
-        step = 1 + len(f_u) // _MANY  # more rows would not change two slopes
+            f_p, f_u = found.held_out[is_p], found.held_out[is_u]
+            rows_p, rows_u = found.rows[is_p], found.rows[is_u]
+        step = 1 + len(f_u) // _CALIBRATED
         f_u, rows_u = f_u[::step], rows_u[::step]
         w_p, w_u = (np.ones(len(r)) if table.weight is None else table.weight[r] for r in (rows_p, rows_u))
         self.calibration_ = calibrated(f_p - self.threshold_, f_u - self.threshold_, self.prior_, w_p, w_u)
@@ -141,8 +143,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return {"lam_": found.lam, "selection_": found}
 
     def _seed(self) -> int:
-        """An integer from ``random_state``; 0 for None, so that a fit is the same every time."""
-        return 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+        return seed_of(self.random_state)
 
     def _known_prior(self, table: Table) -> dict[str, Any]:
         """The prior given, or estimated with its interval, as fitted attributes."""
@@ -203,30 +204,6 @@ class KernelPUClassifier(PUClassifier):
         if kernel.name == "linear":
             return np.asarray(X @ self.coef_[0]).ravel() + beta
         return KernelMatrix(self.support_vectors_, kernel).cross_product(X, alpha) + beta
-
-
-def _stable_threshold(f: Array, prior: float, weight: Array, tol: float) -> float:
-    """The threshold at the prior, which does not depend on how rounding or ``tol`` order rows of one value.
-
-    The optimum puts many rows at exactly -1 or 1, where the solver leaves them within ``tol``; they stay together.
-    Of many rows only those near the quantile are sorted.
-    """
-    if len(f) > _MANY:
-        some = f[:: len(f) // _MANY]
-        around = np.quantile(some, np.clip([0.99 - prior, 1.01 - prior], 0.0, 1.0))
-        low, high = float(around[0]) - 8.0 * tol, float(around[1]) + 8.0 * tol
-        near = (f >= low) & (f <= high)
-        total, inside = float(weight.sum()), float(weight[near].sum())
-        missing = prior * total - float(weight[f > high].sum())
-        if 0 < missing < inside < total:
-            return _stable_threshold(f[near], missing / inside, weight[near], tol)
-    f = np.round(f, 9)
-    for edge in (-1.0, 1.0):
-        f = np.where(np.abs(f - edge) <= 4.0 * tol, edge, f)
-    found = prior_threshold(f, prior, sample_weight=weight)
-    low, high = float(f.min()), float(f.max())
-    margin = 1e-6 * (1.0 + max(abs(low), abs(high)))
-    return high + margin if found >= high else low - margin if found < low else found
 
 
 def expansion(X: Any, kernel: Kernel, alpha: Array, beta: float) -> dict[str, Any]:

@@ -333,7 +333,7 @@ class PUSVC(KernelPUClassifier):
 
         return train_path(problems, KernelMatrix(table.X, kernel), tol=self.tol, cache_size=self._cache_megabytes)
 
-    _selection_rows = 8000  # of each kind; the best λ changes little with more
+    _selection_rows = 8000  # of each kind
 
     def _fold_solver(self, table: Table, gamma: float) -> Callable[[list[PUProblem], Index, float], Array]:
         """Fits problems that differ in λ and gives their f on rows of the table, one line per problem."""

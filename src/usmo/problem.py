@@ -30,6 +30,12 @@ def exact_sum(x: Array) -> float:
 
 _FEW = 10_000
 
+
+def unlabelled_loss(f: Array) -> Array:
+    """The double hinge loss of calling a row negative, ℓ(-f) = max(0, f, (1+f)/2)."""
+    return np.maximum(0.0, np.maximum(f, 0.5 * (1.0 + f)))
+
+
 _CRUMB = 1e-12
 """Share of c2 that is rounding."""
 
@@ -205,7 +211,7 @@ class PUProblem:
         return self.repair(sigma)
 
     def _loss(self, f: Array) -> Array:
-        return self.c2 * np.maximum(0.0, np.maximum(f, 0.5 * (1.0 + f)))
+        return self.c2 * unlabelled_loss(f)
 
     def gap(self, sigma: Array, beta: float, g_u: Array) -> float:
         """P - D from f - β on U, row by row: each term is ≥ 0 by Fenchel's inequality, so nothing cancels."""

@@ -6,9 +6,8 @@ import contextlib
 import json
 import math
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -17,37 +16,25 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _prior(_ctx: click.Context, _param: click.Parameter, value: str) -> float | str:
-    if value == "estimate":
-        return value
-    try:
-        number = float(value)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < 1:
-        raise click.BadParameter(f"must be 'estimate' or a number between 0 and 1, got {value!r}")
-    return number
+    return _word_or_number(value, ("estimate",), 1.0, "a number between 0 and 1")
 
 
 def _lam(_ctx: click.Context, _param: click.Parameter, value: str) -> float | str:
-    if value == "cv":
-        return value
-    return _positive(value, "'cv' or a positive number")
+    return _word_or_number(value, ("cv",), math.inf, "a positive number")
 
 
 def _gamma(_ctx: click.Context, _param: click.Parameter, value: str) -> float | str:
-    if value in ("scale", "auto"):
+    return _word_or_number(value, ("scale", "auto"), math.inf, "a positive number")
+
+
+def _word_or_number(value: str, words: tuple[str, ...], below: float, accepted: str) -> float | str:
+    """One of the words as it is, else a number above 0 and below a limit."""
+    if value in words:
         return value
-    return _positive(value, "'scale', 'auto' or a positive number")
-
-
-def _positive(value: str, accepted: str) -> float:
-    try:
-        number = float(value)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise click.BadParameter(f"must be {accepted}, got {value!r}")
-    return number
+    with contextlib.suppress(ValueError):
+        if 0 < (number := float(value)) < below:
+            return number
+    raise click.BadParameter(f"must be {', '.join(map(repr, words))} or {accepted}, got {value!r}")
 
 
 def together(*options: Decorator) -> Decorator:
@@ -117,18 +104,13 @@ class Speech:
             with contextlib.suppress(OSError):
                 print(f"usmo: {text}", file=sys.stderr, flush=True)
 
-    @contextlib.contextmanager
-    def over_a_fit(self) -> Iterator[None]:
+    def over_a_fit(self) -> contextlib.AbstractContextManager[None]:
         """A quiet fit does not announce that it compiles either."""
-        from usmo import _jit
+        if not self.quiet:
+            return contextlib.nullcontext()
+        from usmo._jit import silent
 
-        patience = _jit._PATIENCE
-        if self.quiet:
-            _jit._PATIENCE = threading.TIMEOUT_MAX
-        try:
-            yield
-        finally:
-            _jit._PATIENCE = patience
+        return silent()
 
     def _note(self, message: Warning | str, *_place: Any, **_more: Any) -> None:
         text = " ".join(str(message).split())

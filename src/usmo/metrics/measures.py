@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from usmo.metrics.sample import PUSample, above_threshold, checked_prior, checked_values, checked_weights
-from usmo.problem import Array
+from usmo.problem import Array, unlabelled_loss
 
 LOSSES = ("double hinge", "zero-one")
 
@@ -238,6 +238,6 @@ def prior_threshold(f_u: Any, prior: float, *, sample_weight: Any = None) -> flo
 def _losses(loss: str, f: Array, threshold: float) -> tuple[Array, Array]:
     """ℓ(f) - ℓ(-f) and ℓ(-f) for every row."""
     if loss == "double hinge":
-        return -f, np.maximum(0.0, np.maximum(f, 0.5 * (1.0 + f)))
+        return -f, unlabelled_loss(f)
     above = above_threshold(f, threshold).astype(np.float64)
     return 1.0 - 2.0 * above, above

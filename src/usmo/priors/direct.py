@@ -15,9 +15,9 @@ from usmo.problem import Array
 
 
 class DirectPrior(PriorEstimator):
-    """An estimator from rows, on at most ``most_rows`` of each kind."""
+    """An estimator from rows, on at most 2,000 of each kind."""
 
-    _most = 2000
+    _most_rows = 2000
 
     def __init__(
         self,
@@ -31,10 +31,6 @@ class DirectPrior(PriorEstimator):
         self.level = level
         self.n_bootstrap = n_bootstrap
         self.random_state = random_state
-
-    @property
-    def _most_rows(self) -> int:  # type: ignore[override]
-        return self._most
 
     def _sample(self, X: Any, labelled: np.ndarray, weight: Array, keys: np.ndarray, counts: bool) -> Sample:
         X = np.asarray(X.todense()) if sparse.issparse(X) else X
@@ -101,7 +97,7 @@ class KernelMean(DirectPrior):
     """KM2: how far beyond p_U, away from p_P, the kernel mean stays a distribution.
 
     d(λ) is the distance of λ·φ(U) + (1-λ)·φ(P) from the convex hull of the rows' images; it is about 0 up to
-    λ = 1/(1-π). The estimate takes the λ at which the slope of d passes 0.8·d'(1) + 0.2·‖φ(U) - φ(P)‖, and
+    λ = 1/(1-π). The estimate takes the λ at which the slope of d passes 0.8·d'(1.05) + 0.2·‖φ(U) - φ(P)‖, and
     π = (λ-1)/λ. The kernel is Gaussian, its width of five around the median distance the one that tells P and U
     apart best. Needs dense matrices, so it sees at most 400 rows of each kind.
 
@@ -111,7 +107,7 @@ class KernelMean(DirectPrior):
     2016.
     """
 
-    _most = 400
+    _most_rows = 400
 
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:
         rows = np.vstack([sample.U, sample.P])

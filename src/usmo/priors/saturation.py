@@ -27,7 +27,7 @@ _SLOPES = np.geomspace(0.3, 20.0, 12)
 _PRIORS = np.concatenate(
     [[0.005, 0.015, 0.03, 0.05, 0.075], np.arange(0.11, 0.9, 0.04), [0.925, 0.95, 0.97, 0.985, 0.995]]
 )
-"""Grids of the posterior; finer ones move the estimates by less than 0.005."""
+"""Grids of the posterior; thrice as fine ones move the estimates by 0.007 on average, at most by 0.03."""
 _HALVINGS = 34
 
 

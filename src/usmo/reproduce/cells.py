@@ -20,7 +20,7 @@ import numpy as np
 from usmo import start as starts
 from usmo.datasets import load, make_pu
 from usmo.kernels import Kernel, KernelMatrix
-from usmo.problem import Array, PUProblem
+from usmo.problem import Array, PUProblem, unlabelled_loss
 
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 KERNELS = {"linear": Kernel("linear"), "gaussian": Kernel("rbf", gamma=0.5)}
@@ -122,5 +122,5 @@ def fitted(method: str, problem: PUProblem, matrix: KernelMatrix) -> tuple[Array
 def _primal(problem: PUProblem, values: Array, beta: float, alpha: Array) -> float:
     """The double hinge objective, whatever the method minimised."""
     f = values[problem.unlabelled] + beta
-    loss = float(problem.c2 @ np.maximum(0.0, np.maximum(f, 0.5 * (1.0 + f))))
+    loss = float(problem.c2 @ unlabelled_loss(f))
     return loss - float(problem.c1 @ (values[problem.positives] + beta)) + 0.5 * float(alpha @ values)

@@ -1,5 +1,8 @@
 """The linear solver against the QP library and the other solvers, on hard inputs, and its account."""
 
+import pickle
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,9 +14,10 @@ from tests.oracles import needs_data, optimum, random_problem
 from usmo.datasets import SMALL
 from usmo.features import ArrayFeatures, Blocks, column_means
 from usmo.kernels import Kernel, KernelMatrix
-from usmo.linear_training import train_linear
+from usmo.linear_training import certified, train_linear
 from usmo.problem import PUProblem
-from usmo.solvers import interior, linear
+from usmo.shards import Here
+from usmo.solvers import interior, interior_rows, linear, linear_rows
 from usmo.training import train
 
 LINEAR = Kernel("linear")
@@ -111,13 +115,14 @@ def test_narrowing_gives_what_all_rows_at_once_give(monkeypatch):
     whole = train_linear(problem, ArrayFeatures(X), tol=1e-5)
     monkeypatch.setattr(linear, "_SAMPLE", 500)
     sizes = []
-    real = linear._Rounds.round
+    real = linear_rows.choose
 
-    def counted(self, rows, *others):
-        sizes.append(len(rows))
-        real(self, rows, *others)
+    def counted(shard, nearest):
+        found = real(shard, nearest)
+        sizes.append(len(shard.rows))
+        return found
 
-    monkeypatch.setattr(linear._Rounds, "round", counted)
+    monkeypatch.setattr(linear_rows, "choose", counted)
     narrowed = train_linear(problem, ArrayFeatures(X), tol=1e-5)
     assert sizes[0] < 5000
     assert narrowed.solution.status == "optimal"
@@ -138,7 +143,7 @@ def test_a_misleading_sample_costs_rounds_but_not_the_optimum(monkeypatch):
         def choice(self, n, size, replace):
             return np.arange(size)
 
-    monkeypatch.setattr(linear.np.random, "default_rng", lambda seed: Biased())
+    monkeypatch.setattr(linear_rows.np.random, "default_rng", lambda seed: Biased())
     found = train_linear(problem, ArrayFeatures(X), tol=1e-5)
     assert found.solution.status == "optimal"
     assert found.certificate.primal == pytest.approx(whole.certificate.primal, rel=1e-8)
@@ -174,7 +179,7 @@ def test_standing_in_one_pass_is_what_the_problem_says():
     problem = PUProblem.from_prior(0.4, 1e-2, np.arange(5), np.arange(5, 105), rng.random(105) + 0.1)
     f = 2.0 * rng.normal(size=100)
     sigma = problem.c2 * rng.choice([0.0, 0.2, 0.5, 0.7, 1.0], 100)
-    low, high, slack, concave, nonbound = linear._standing(sigma, f, problem.c2)
+    low, high, slack, concave, nonbound = linear_rows._standing(sigma, f, problem.c2)
     assert max(0.0, high - low) == pytest.approx(problem.kkt_violation(sigma, f))
     assert slack == pytest.approx(problem.gap(sigma, 0.0, f))
     assert concave == pytest.approx(problem.concave_part(sigma))
@@ -186,8 +191,9 @@ def test_start_lies_on_the_central_path():
     rng = np.random.default_rng(0)
     X, h, mu = rng.normal(size=(50, 3)), rng.random(50) + 0.1, 1e-3
     w, beta = 30.0 * rng.normal(size=3), 0.5
-    method = interior._Method(Blocks(ArrayFeatures(X)), h, np.zeros(3), 1.0, interior.Centre(w, beta, mu))
-    a, b, za, ya, zb, yb = method.S
+    part = interior_rows.Part(Blocks(ArrayFeatures(X)), 2.0 * h)
+    interior_rows.begin(part, w, beta, mu)
+    a, b, za, ya, zb, yb = part.S
     f = X @ w + beta
     for side, z, y, shift in ((a, za, ya, 1.0), (b, zb, yb, -1.0)):
         assert ((side > 0) & (side < h)).all()
@@ -198,16 +204,16 @@ def test_start_lies_on_the_central_path():
 def test_normal_equations_are_the_sums_they_stand_for():
     rng = np.random.default_rng(0)
     X, h = rng.normal(size=(700, 4)), rng.random(700) + 0.1
-    start = interior.Centre(rng.normal(size=4), 0.2, 1e-2)
-    centre = X.mean(axis=0)
-    method = interior._Method(Blocks(ArrayFeatures(X), centre=centre), h, rng.normal(size=4), 30.0, start)
-    system, right, products = method.system()
-    a, b, za, ya, zb, yb = method.S
+    w, centre = rng.normal(size=4), X.mean(axis=0)
+    part = interior_rows.Part(Blocks(ArrayFeatures(X), centre=centre), 2.0 * h)
+    found = interior_rows.begin(part, w, 0.2, 1e-2)
+    system, right, residual, products = interior._normal_equations(found, rng.normal(size=4), w, 30.0)
+    a, b, za, ya, zb, yb = part.S
     E = 1 / (za / a + ya / (h - a)) + 1 / (zb / b + yb / (h - b))
     Z = np.c_[X - centre, np.ones(700)]
     np.testing.assert_allclose(system.M, Z.T @ (E[:, None] * Z) + np.diag([1, 1, 1, 1, 0]), rtol=1e-10)
     assert products == pytest.approx(4 * 700 * 1e-2, rel=1e-9)
-    assert method.residual[-1] == pytest.approx(30.0 - (a + b).sum())
+    assert residual[-1] == pytest.approx(30.0 - (a + b).sum())
     np.testing.assert_allclose(system.M @ system.solve(right), right, atol=1e-9)
 
 
@@ -228,3 +234,55 @@ def test_other_kernels_are_refused():
     with pytest.raises(ValueError, match=r"at most 4000 columns or rows, got 5000 rows and 6000 columns"):
         train(problem, wide, solver="interior-point")
     assert column_means(ArrayFeatures(wide.X)) is None
+
+
+class Pickling(Here):
+    """Shards as on a cluster: whatever goes to them and comes back is pickled; what comes back is counted."""
+
+    def gather(self, work, *args):
+        self.most = getattr(self, "most", {})
+        work, args = pickle.loads(pickle.dumps((work, args)))
+        found = super().gather(work, *args)
+        name = args[1].__name__ if work.__name__ == "_inside" else work.__name__
+        sizes = [len(pickle.dumps(part)) for part in found]
+        self.most[name] = max(self.most.get(name, 0), *sizes)
+        return pickle.loads(pickle.dumps(found))
+
+
+@pytest.mark.parametrize("ends", [[0, 30_100], [0, 4000, 4001, 17_000, 30_100], [0, 100, 30_100]], ids=str)
+@pytest.mark.parametrize("kind", ["dense", "sparse", "equal rows"])
+def test_shards_give_what_one_table_gives(ends, kind, monkeypatch):
+    """Also one that has all labelled rows and no other, and one of a single row."""
+    X, P, U = clouds(30_000, 6, 0.3)
+    if kind == "equal rows":
+        X = np.round(X)
+    if kind == "sparse":
+        X = sparse.csr_matrix(np.where(np.abs(X) > 1.0, X, 0.0))
+    weight = np.random.default_rng(1).random(len(U) + len(P)) + 0.5
+    problem = PUProblem.from_prior(0.3, 1e-3, P, U, weight)
+    whole = train_linear(problem, ArrayFeatures(X), tol=1e-5)
+    monkeypatch.setattr(linear, "_SAMPLE", 500)
+    centre = column_means(ArrayFeatures(X))
+    shards = []
+    for low, high in pairwise(ends):
+        mine = [(rows >= low) & (rows < high) for rows in (P, U)]
+        own = PUProblem(P[mine[0]] - low, U[mine[1]] - low, problem.c1[mine[0]], problem.c2[mine[1]])
+        shards.append(linear_rows.Rows(ArrayFeatures(X[low:high]), own, centre))
+    team = Pickling(*shards)
+    reached = linear.solve(team, centre, tol=1e-5, gap_tol=1e-8)
+    found = certified(team, reached, centre, 1e-5)
+    assert found.status == "optimal"
+    assert found.certificate.primal == pytest.approx(whole.certificate.primal, rel=1e-8)
+    assert found.certificate.equality_residual <= 1e-12
+    assert found.certificate.relative_gap <= 1e-8
+    np.testing.assert_allclose(found.coef, whole.coef, atol=1e-5)
+    assert found.beta == pytest.approx(whole.solution.beta, abs=1e-4)
+    sigma = np.concatenate([shard.sigma for shard in shards])
+    g = np.asarray(X @ found.coef).ravel()
+    proof = problem.certificate(sigma, found.beta, g[P], g[U])
+    assert proof.gap == pytest.approx(found.certificate.gap, rel=1e-3, abs=1e-8)
+    r = X.shape[1]
+    # what comes back from a shard: r² numbers for the normal equations, r for all else in an iteration
+    assert team.most["move"] < 8 * (r + 3) * (r + 1) + 500
+    assert max(team.most[name] for name in ("predict", "correct")) < 8 * 2 * (r + 1) + 500
+    assert max(size for name, size in team.most.items() if name not in ("sample", "distances")) < 20_000

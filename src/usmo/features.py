@@ -201,12 +201,6 @@ class Blocks:
         out = scratch(X.size, np.dtype(np.float64)).reshape(X.shape)
         return np.subtract(X, self.centre, out=out)
 
-    def held(self) -> AbstractContextManager[Any]:
-        """Keeps BLAS as ``each`` wants it over many calls; setting it for each costs as much as a small pass."""
-        from usmo.tiles import single_blas
-
-        return nullcontext() if self.r >= _WIDE else single_blas()
-
     def each(self, work: Callable[[slice], None]) -> None:
         """Call ``work`` on every block; in threads where the table is narrow."""
         from usmo.tiles import over_tiles
@@ -253,6 +247,13 @@ class Sums:
             while self._next in self._early:
                 self.total = self.total + self._early.pop(self._next)
                 self._next += 1
+
+
+def steady_blas(r: int) -> AbstractContextManager[Any]:
+    """Keeps BLAS as ``Blocks.each`` wants it for r columns; setting it for each costs as much as a small pass."""
+    from usmo.tiles import single_blas
+
+    return nullcontext() if r >= _WIDE else single_blas()
 
 
 def as_features(X: Any) -> Features:

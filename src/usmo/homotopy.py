@@ -112,7 +112,7 @@ def train_path(
     answers = []
     for k, (problem, solution) in enumerate(zip(problems, solutions, strict=True)):
         solution, certificate = with_fresh_values(problem, solution, values[:, k], psd)
-        if not is_reached(certificate, solution, tol):
+        if not is_reached(certificate, float(np.abs(solution.G).max()), tol):
             again, certificate = train(problem, kernel, start=solution.sigma, tol=tol, cache_size=megabytes)
             solution = again.continued_from(solution)
         answers.append((solution, certificate))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from usmo.kernels import KernelMatrix
-from usmo.problem import Array, Certificate, PUProblem
+from usmo.problem import Array, Certificate, PUProblem, bias_of
+from usmo.shards import Found, Here, Team
 from usmo.solution import Solution
 
 _ROUNDING = 1e-9
@@ -17,9 +18,9 @@ _LARGEST = 1e290
 """Bound on the sums of kernel values that occur, short of where float64 overflows."""
 
 
-def is_reached(certificate: Certificate, solution: Solution, tol: float) -> bool:
-    """Whether the fresh violation is within the tolerance, up to the rounding of its own evaluation."""
-    return certificate.kkt_violation <= tol + _ROUNDING * float(np.abs(solution.G).max())
+def is_reached(certificate: Certificate, largest: float, tol: float) -> bool:
+    """Whether the fresh violation is within the tolerance, up to the rounding of values as large as max|G|."""
+    return certificate.kkt_violation <= tol + _ROUNDING * largest
 
 
 def checked(problem: PUProblem, kernel: KernelMatrix) -> bool:
@@ -47,15 +48,42 @@ def with_fresh_values(
 ) -> tuple[Solution, Certificate]:
     """G, β and the certificate of a solution from Kα on every row of the table."""
     G = values[problem.unlabelled]
-    # an interior point's β is its own multiplier, and better than an average over rows a hair off their bounds
-    beta = solution.beta
-    average = problem.bias(solution.sigma, G)
-    # where a whole interval of β is as good, it is its midpoint, whatever rounding says
-    rounding = 1e-12 * problem.total * (1.0 + float(np.abs(G).max()))
-    if problem.gap(solution.sigma, average, G) <= problem.gap(solution.sigma, beta, G) + rounding:
-        beta = average
-    certificate = problem.certificate(solution.sigma, beta, values[problem.positives], G, convex=psd)
+    rows = Judged(problem, solution.sigma, values[problem.positives], G)
+    beta, certificate = verdict(Here(rows), solution.beta, problem.total, psd)
     return replace(solution, G=G, beta=beta), certificate
+
+
+@dataclass
+class Judged:
+    """A shard of the rows of a solution: σ, and Kα computed afresh on its part of P and U."""
+
+    problem: PUProblem
+    sigma: Array
+    g_p: Array
+    g_u: Array
+
+
+def verdict(team: Team, beta: float, total: float, psd: bool) -> tuple[float, Certificate]:
+    """β and the certificate from shards that are :class:`Judged`; ``beta`` is the solver's, ``total`` is Σc1.
+
+    An interior point's β is its own multiplier, and better than an average over rows a hair off their bounds.
+    Where a whole interval of β is as good, it is its midpoint, whatever rounding says.
+    """
+    found = team.total(_biased)
+    average = bias_of(Found(found.sums, found.highs[:2]))
+    rounding = 1e-12 * total * (1.0 + found.highs[2])
+    own, mean = (team.total(_certified, value) for value in (beta, average))
+    proofs = Certificate.of(own, beta, total, psd), Certificate.of(mean, average, total, psd)
+    return (average, proofs[1]) if proofs[1].gap <= proofs[0].gap + rounding else (beta, proofs[0])
+
+
+def _biased(rows: Judged) -> Found:
+    found = rows.problem.bias_parts(rows.sigma, rows.g_u)
+    return Found(found.sums, (*found.highs, float(np.abs(rows.g_u).max(initial=0.0))))
+
+
+def _certified(rows: Judged, beta: float) -> Found:
+    return rows.problem.certificate_parts(rows.sigma, beta, rows.g_p, rows.g_u)
 
 
 def fresh_values(problem: PUProblem, kernel: KernelMatrix, alpha: Array) -> Array:

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
-from usmo.features import ArrayFeatures, Blocks, Features, column_means, largest_row
-from usmo.judging import is_reached, with_fresh_values
+from usmo.features import ArrayFeatures, Features, column_means, largest_row
+from usmo.judging import is_reached, verdict
 from usmo.kernels import KernelMatrix
 from usmo.problem import Array, Certificate, PUProblem
-from usmo.solution import Solution
+from usmo.shards import Here, Team
+from usmo.solution import PassRecord, Solution, Status
 from usmo.solvers.limits import Progress
+
+if TYPE_CHECKING:
+    from usmo.solvers.linear import Reached
 
 _LARGEST = 1e140
 """Bound on sums of products of rows; their squares must fit float64."""
 
-_GAP_SHARE = 1e-3
+GAP_SHARE = 1e-3
 """The relative gap, in units of the tolerance on the violation."""
 
 
@@ -40,6 +45,18 @@ def is_narrow_linear(problem: PUProblem, kernel: KernelMatrix) -> bool:
     return min(kernel.X.shape[1], problem.n + problem.p) <= WIDEST
 
 
+@dataclass(frozen=True)
+class LinearModel:
+    """f = x·coef + β with its certificate, and the account of the work; σ and f - β stay with the rows."""
+
+    coef: Array
+    beta: float
+    certificate: Certificate
+    iterations: int
+    history: tuple[PassRecord, ...]
+    status: Status
+
+
 def train_linear(
     problem: PUProblem,
     features: Features,
@@ -57,34 +74,60 @@ def train_linear(
     """
     compile_linear_once()
     from usmo.solvers import linear
+    from usmo.solvers.linear_rows import Rows, weights
 
     centre = column_means(features)
-    table = Blocks(features, centre=centre)
-    if not largest_row(table) * problem.total * problem.n < _LARGEST:
+    shard = solved = Rows(features, problem, centre)
+    refuse_large(largest_row(shard.table), problem.total, problem.n)
+    shift = np.zeros(shard.table.r) if centre is None else centre
+    if isinstance(start, np.ndarray):
+        coef = weights(shard, start).sums[0]
+        start = coef, problem.bias(start, shard.table.dot(coef)[problem.unlabelled]) - float(coef @ shift)
+    middle = centre
+    if shard.table.r > problem.n + problem.p or shard.table.r > linear.WIDEST:
+        small, columns = _rotated(problem, features, centre)
+        solved, middle, start = Rows(columns, small, None), None, None
+    if start is not None:
+        start = start[0], start[1] + float(start[0] @ shift)
+
+    def report(record: PassRecord, w: Array) -> bool | None:
+        assert progress is not None
+        coef = w if solved is shard else weights(shard, solved.sigma).sums[0]
+        return progress(record._replace(beta=record.beta - float(coef @ shift)), solved.sigma)
+
+    reached = linear.solve(
+        Here(solved), middle, start, tol=tol, gap_tol=GAP_SHARE * tol, max_iter=max_iter, max_time=max_time,
+        progress=None if progress is None else report,
+    )  # fmt: skip
+    shard.best = solved.best
+    model = certified(Here(shard), reached, centre, tol)
+    solution = Solution(
+        sigma=shard.sigma, beta=model.beta, G=shard.g_u + float(model.coef @ shift), iterations=model.iterations,
+        kernel_rows=0.0, history=model.history, status=model.status,
+    )  # fmt: skip
+    return LinearFit(solution, model.certificate, model.coef)
+
+
+def certified(team: Team, reached: Reached, centre: Array | None, tol: float) -> LinearModel:
+    """What the solver reached on shards of ``linear_rows.Rows``, judged by values computed afresh."""
+    from usmo.solvers.linear_rows import evaluate, finish
+
+    coef = team.total(finish).sums[0]
+    largest = team.total(evaluate, coef).highs[0]
+    beta, certificate = verdict(team, reached.beta, reached.total, True)
+    status = reached.status
+    if status == "optimal" and not is_reached(certificate, largest, tol):
+        status = "precision"
+    shift = 0.0 if centre is None else float(coef @ centre)
+    return LinearModel(coef, beta - shift, certificate, reached.iterations, reached.history, status)
+
+
+def refuse_large(largest: float, total: float, n: int) -> None:
+    """An error if sums of products of rows do not fit float64; ``largest`` is the largest of their own."""
+    if not largest * total * n < _LARGEST:
         raise ValueError(
             "the products of these rows are too large for float64: scale the columns of X, or raise lam"
         )
-    shift = np.zeros(table.r) if centre is None else centre
-    if isinstance(start, np.ndarray):
-        coef = table.weighted_sum(problem.table_coefficients(start, table.n))
-        start = coef, problem.bias(start, table.dot(coef)[problem.unlabelled]) - float(coef @ shift)
-    rotated = table.r > problem.n + problem.p or table.r > linear.WIDEST
-    if rotated:
-        task, columns, middle, start = *_rotated(problem, features, centre), None, None
-    else:
-        task, columns, middle = problem, features, centre
-        start = None if start is None else (start[0], start[1] + float(start[0] @ shift))
-    solution = linear.solve(
-        task, columns, middle, start, tol=tol, gap_tol=_GAP_SHARE * tol, max_iter=max_iter, max_time=max_time,
-        progress=progress,
-    )  # fmt: skip
-    coef = table.weighted_sum(problem.table_coefficients(solution.sigma, table.n))
-    solution, certificate = with_fresh_values(problem, solution, table.dot(coef), True)
-    if solution.status == "optimal" and not is_reached(certificate, solution, tol):
-        solution = replace(solution, status="precision")
-    moved = float(coef @ shift)
-    solution = replace(solution, beta=solution.beta - moved, G=solution.G + moved)
-    return LinearFit(solution, certificate, coef)
 
 
 def _rotated(problem: PUProblem, features: Features, centre: Array | None) -> tuple[PUProblem, Features]:

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from usmo.shards import Found
+
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
@@ -69,6 +71,21 @@ class Certificate:
     equality_residual: float
     convex: bool = True
 
+    @classmethod
+    def of(cls, found: Found, beta: float, total: float, convex: bool) -> Certificate:
+        """The certificate of β from the ``certificate_parts`` of all rows; ``total`` is their Σc1."""
+        quad, loss, slack, concave, imbalance = found.sums
+        primal, gap = float(loss + 0.5 * quad), float(slack - beta * imbalance)
+        return cls(
+            primal=primal,
+            dual=float(concave - 0.5 * quad),
+            gap=gap,
+            relative_gap=gap / max(1.0, abs(primal)),
+            kkt_violation=max(0.0, sum(found.highs)),
+            equality_residual=abs(float(imbalance)) / total,
+            convex=convex,
+        )
+
 
 @dataclass(frozen=True)
 class PUProblem:
@@ -91,8 +108,16 @@ class PUProblem:
         w_p = np.ones(len(positives)) if weight is None else weight[positives]
         w_u = np.ones(len(unlabelled)) if weight is None else weight[unlabelled]
         w_p, w_u = w_p / w_p.max(), w_u / w_u.max()
-        c1 = w_p * (prior / (2.0 * lam) / exact_sum(w_p))
-        c2 = w_u * (1.0 / (2.0 * lam) / exact_sum(w_u))
+        return cls.of_masses(prior, lam, positives, unlabelled, (w_p, exact_sum(w_p)), (w_u, exact_sum(w_u)))
+
+    @classmethod
+    def of_masses(
+        cls, prior: float, lam: float, positives: Index, unlabelled: Index, mass_p: tuple[Array, float],
+        mass_u: tuple[Array, float],
+    ) -> PUProblem:  # fmt: skip
+        """The problem of some rows, from their weights and the sum of the weights of all rows of their kind."""
+        c1 = mass_p[0] * (prior / (2.0 * lam) / mass_p[1])
+        c2 = mass_u[0] * (1.0 / (2.0 * lam) / mass_u[1])
         return cls(positives, unlabelled, c1, c2)
 
     @property
@@ -140,8 +165,12 @@ class PUProblem:
         τ-optimal means that this is at most τ. It covers all four kinds of pairs; the compact conditions
         printed in the paper leave out a pair of rows that both lie at σ = h.
         """
+        return max(0.0, sum(self.extremes(sigma, G)))
+
+    def extremes(self, sigma: Array, G: Array) -> tuple[float, float]:
+        """max dn and -min up: what rows in several places have the highest of, and whose sum is the violation."""
         up, dn = self.slopes(sigma, G)
-        return max(0.0, float(dn.max() - up.min()))
+        return float(dn.max(initial=-np.inf)), -float(up.min(initial=np.inf))
 
     def resolution(self, sigma: Array, diag: Array) -> float:
         """The smallest violation that float64 can tell from zero: rounding of the terms that may cancel in G.
@@ -161,21 +190,25 @@ class PUProblem:
         Rows that only rounding keeps from their bound count as bound: where σ = h everywhere, for example, the row
         that takes the crumbs of Σσ would otherwise decide alone.
         """
+        return bias_of(self.bias_parts(sigma, G))
+
+    def bias_parts(self, sigma: Array, G: Array) -> Found:
+        """What :func:`bias_of` needs to know of these rows."""
         for value in (np.zeros(self.n), 0.5 * self.c2, self.c2):
             sigma = np.where(np.abs(sigma - value) <= _CRUMB * self.c2, value, sigma)
         inner = self.nonbound(sigma)
-        if inner.any():
-            side = np.where(sigma[inner] < 0.5 * self.c2[inner], -1.0, 1.0)
-            return float(np.mean(side - G[inner]))
-        up, dn = self.slopes(sigma, G)
-        low, high = float(dn.max()), float(up.min())
-        return 0.5 * (low + high)
+        side = np.where(sigma[inner] < 0.5 * self.c2[inner], -1.0, 1.0)
+        return Found((float(np.sum(side - G[inner])), len(side)), self.extremes(sigma, G))
 
     def residual(self, sigma: Array) -> float:
         """Σc1 - Σσ, summed exactly."""
+        return float(self.imbalance(sigma))
+
+    def imbalance(self, sigma: Array) -> np.longdouble:
+        """Σc1 - Σσ, to be added up with that of other rows."""
         if self.p + self.n <= _FEW:
-            return math.fsum(np.concatenate([self.c1, -sigma]))
-        return float(np.sum(self.c1, dtype=np.longdouble) - np.sum(sigma, dtype=np.longdouble))
+            return np.longdouble(math.fsum(np.concatenate([self.c1, -sigma])))
+        return np.sum(self.c1, dtype=np.longdouble) - np.sum(sigma, dtype=np.longdouble)
 
     def repair(self, sigma: Array, order: Index | None = None) -> Array:
         """The same σ clipped to its box and with Σσ = Σc1 to rounding.
@@ -215,23 +248,30 @@ class PUProblem:
 
     def gap(self, sigma: Array, beta: float, g_u: Array) -> float:
         """P - D from f - β on U, row by row: each term is ≥ 0 by Fenchel's inequality, so nothing cancels."""
+        return self.slack(sigma, beta, g_u) - beta * self.residual(sigma)
+
+    def slack(self, sigma: Array, beta: float, g_u: Array) -> float:
+        """The sum of these terms, without what is missing in Σσ = Σc1."""
         f = g_u + beta
         slack = self._loss(f) - sigma * f - np.minimum(sigma, self.c2 - sigma)
-        return float(np.maximum(0.0, slack).sum()) - beta * self.residual(sigma)
+        return float(np.maximum(0.0, slack).sum())
 
     def certificate(
         self, sigma: Array, beta: float, g_p: Array, g_u: Array, *, convex: bool = True
     ) -> Certificate:
         """The certificate of (σ, β) from Kα on P and on U (f without β), computed by the caller afresh."""
+        return Certificate.of(self.certificate_parts(sigma, beta, g_p, g_u), beta, self.total, convex)
+
+    def certificate_parts(self, sigma: Array, beta: float, g_p: Array, g_u: Array) -> Found:
+        """What a certificate needs to know of these rows."""
         quad = float(self.c1 @ g_p - sigma @ g_u)
-        primal = float(-(self.c1 @ (g_p + beta)) + self._loss(g_u + beta).sum() + 0.5 * quad)
-        gap = self.gap(sigma, beta, g_u)
-        return Certificate(
-            primal=primal,
-            dual=self.concave_part(sigma) - 0.5 * quad,
-            gap=gap,
-            relative_gap=gap / max(1.0, abs(primal)),
-            kkt_violation=self.kkt_violation(sigma, g_u),
-            equality_residual=abs(self.residual(sigma)) / self.total,
-            convex=convex,
-        )
+        loss = float(-(self.c1 @ (g_p + beta)) + self._loss(g_u + beta).sum())
+        sums = quad, loss, self.slack(sigma, beta, g_u), self.concave_part(sigma), self.imbalance(sigma)
+        return Found(sums, self.extremes(sigma, g_u))
+
+
+def bias_of(found: Found) -> float:
+    """β from the parts of all rows."""
+    total, inner = found.sums
+    low, high = found.highs
+    return float(total / inner) if inner else 0.5 * (low - high)

@@ -1,8 +1,8 @@
 """Work that goes to the rows: a table in shards, what a solver keeps for their rows, and what comes back.
 
-What a solver keeps for every row stays with the row. To work on it, the solver sends a function and a few arguments
-to every shard; what the shards find comes back added up, or shard by shard where it is little. Alone on a machine a
-solver has one shard, all rows in memory (:class:`Here`); on a cluster the shards are on its workers
+What a solver keeps for every row stays with the row. To work on it, the solver sends a function and a few
+arguments to every shard; what the shards find comes back added up, or shard by shard where it is little. Alone on
+a machine a solver has one shard, all rows in memory (:class:`Here`); on a cluster the shards are on its workers
 (:mod:`usmo.dask`). No solver knows which.
 """
 
@@ -26,7 +26,7 @@ class Each(list[Any]):
 
 
 class Lost(Exception):
-    """What was kept for the rows of a shard is gone, with the worker that kept it: start again from the driver's."""
+    """What was kept for the rows of a shard is gone, with the worker that kept it."""
 
 
 class Team(Protocol):

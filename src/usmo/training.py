@@ -101,7 +101,7 @@ def train(
             )  # fmt: skip
         solution = found if solution is None else found.continued_from(solution)
         solution, certificate = judged(problem, kernel, solution, psd)
-        reached = is_reached(certificate, solution, tol)
+        reached = is_reached(certificate, float(np.abs(solution.G).max()), tol)
         if solution.status in ("optimal", "precision") and not reached and attempt < _RESUMES:
             # what the solver kept up to date has drifted: go on from the fresh values
             attempt += 1

@@ -10,20 +10,31 @@ At the optimum all but about r + 1 rows have σ at 0, h or c2, decided by which 
 The rows of step 2 double whenever a round does not halve the violation, up to all of them, so a misleading sample
 costs rounds and not the optimum. Memory beyond the table is a handful of numbers per row, plus the rows of step 2
 and some twenty numbers for each of them.
+
+All of that stays with the rows, in shards (``linear_rows.py``). Here are only numbers of the size of w, and the
+sample of step 1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import sparse
 
-from usmo._jit import compiled
-from usmo.features import Blocks, Features, Sums
-from usmo.problem import Array, Index, PUProblem
-from usmo.solution import PassRecord, Solution, Status
+from usmo.features import ArrayFeatures, Blocks, steady_blas
+from usmo.problem import Array
+from usmo.shards import Each, Found, Here, Inside, Team
+from usmo.solution import PassRecord, Status
 from usmo.solvers import interior
-from usmo.solvers.crossover import active_set, free_step
+from usmo.solvers import linear_rows as at_rows
+from usmo.solvers.crossover import free_step
+from usmo.solvers.interior_rows import Part
 from usmo.solvers.limits import Limits, Progress
+
+Guess = Callable[[Array, float], None]
+"""Called with the w and β of a decision function on the way, from which a fit could start again."""
 
 WIDEST = 4000
 """Columns up to which the normal equations are formed."""
@@ -48,133 +59,175 @@ _GAP_SHARE, _WIDTH_SHARE = 0.1, 1e-3
 
 _ROUNDS = 12
 
+_SKETCH = 40_000
+"""Distances from the thresholds by which step 2 finds how near the nearest rows are."""
 
-@compiled
-def _standing(sigma, f, c2):  # type: ignore[no-untyped-def]
-    """In one pass: min up, max dn, Σ of slacks, Σ min(σ, c2-σ), rows at no bound (see ``problem.py``)."""
-    low, high, slack, concave, nonbound = np.inf, -np.inf, 0.0, 0.0, 0
-    for i in range(len(f)):
-        s, c = sigma[i], c2[i]
-        h = 0.5 * c
-        if s < c:
-            low = min(low, (-1.0 if s < h else 1.0) - f[i])
-        if s > 0.0:
-            high = max(high, (1.0 if s > h else -1.0) - f[i])
-        least = min(s, c - s)
-        loss = c * max(0.0, max(f[i], 0.5 * (1.0 + f[i])))
-        slack += max(0.0, loss - s * f[i] - least)
-        concave += least
-        nonbound += 0.0 < s < c and s != h
-    return low, high, slack, concave, nonbound
+
+@dataclass(frozen=True)
+class Reached:
+    """What the solver reached; σ and f stay with the rows. ``total`` is Σc1."""
+
+    beta: float
+    iterations: int
+    history: tuple[PassRecord, ...]
+    status: Status
+    total: float
 
 
 class _Rounds:
-    """The state between rounds: σ on U, w = Φᵀα for it, and f on the table with the best β known."""
+    """What is known between rounds: w = Φᵀα for the σ of all rows, the best β, and how far off they are."""
 
-    def __init__(self, problem: PUProblem, features: Features, centre: Array | None, limits: Limits) -> None:
-        self.problem, self.features, self.centre, self.limits = problem, features, centre, limits
-        self.table = Blocks(features, centre=centre)
-        self.sigma = np.zeros(problem.n)
-        self.beta, self.steps = 0.0, 0
-        positive = Blocks(features, problem.positives, centre)
-        self.from_positives = positive.weighted_sum(problem.c1)
+    def __init__(self, team: Team, centre: Array | None, limits: Limits, guess: Guess | None) -> None:
+        self.team, self.centre, self.limits, self.report_guess = team, centre, limits, guess
+        n, total, self.mass = team.total(at_rows.measure).sums
+        self.n, self.total = int(n), float(total)
+        self.from_positives = team.total(at_rows.from_positives).sums[0]
+        self.r = len(self.from_positives)
+        self.w, self.beta, self.steps = self.from_positives, 0.0, 0
 
     @property
     def steps_left(self) -> int:
         most = self.limits.max_iter
         return interior.MOST_ITERATIONS if most < 0 else max(0, most - self.steps)
 
+    @property
+    def mean_c2(self) -> float:
+        return self.mass / self.n
+
     def _interior(
-        self, blocks: Blocks, c2: Array, v: Array, total: float, start: interior.Centre | None, goal: float
-    ) -> interior.Found:
-        with blocks.held():
+        self, team: Team, v: Array, total: float, start: interior.Centre | None, goal: float, guess: Guess | None
+    ) -> interior.Reached:
+        with steady_blas(self.r):
             found = interior.solve(
-                blocks, c2, v, total, start or interior.cold(blocks, c2, v, total), goal=goal,
-                most=self.steps_left, deadline=self.limits.deadline,
+                team, v, total, start or interior.cold(team, v, total), goal=goal, most=self.steps_left,
+                deadline=self.limits.deadline, save=guess,
             )  # fmt: skip
         self.steps += found.iterations
+        self.guess = found.w, found.beta
+        if self.report_guess is not None:
+            self.report_guess(*self.guess)
         return found
 
     def sample(self, size: int) -> tuple[Array, float]:
-        """w and β of a random sample of U."""
-        problem = self.problem
-        rows = np.sort(np.random.default_rng(problem.n).choice(problem.n, size, replace=False))
-        c2 = problem.c2[rows] * (float(problem.c2.sum()) / float(problem.c2[rows].sum()))
-        blocks = Blocks(self.features, problem.unlabelled[rows], self.centre)
-        goal = 2.0 * _SAMPLE_WIDTH * float(c2.sum())
-        found = self._interior(blocks, c2, self.from_positives, problem.total, None, goal)
-        return found.w, found.beta
+        """w and β of a random sample of U, solved here."""
+        sizes = [found.sums[0] for found in self.team.gather(at_rows.measure)]
+        ends = np.round(np.cumsum(sizes) * (size / self.n)).astype(int)
+        seeds = Each(self.n + k for k in range(self.team.size))
+        found = self.team.gather(at_rows.sample, Each(np.diff(ends, prepend=0).tolist()), seeds)
+        c2 = np.concatenate([c2 for _, c2 in found])
+        c2 *= self.mass / float(c2.sum())
+        rows = [X for X, _ in found]
+        X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
+        part = Part(Blocks(ArrayFeatures(X), np.arange(len(c2)), self.centre), c2)
+        goal = 2.0 * _SAMPLE_WIDTH * self.mass
+        self._interior(Here(part), self.from_positives, self.total, None, goal, None)
+        return self.guess
 
     def threshold(self, w: Array, beta: float) -> None:
         """σ by thresholds of the decision function given, whatever its sum; the first round makes that right."""
-        f = self.table.dot(w)[self.problem.unlabelled] + beta
-        self.sigma = np.where(f > 1.0, 1.0, np.where(f > -1.0, 0.5, 0.0)) * self.problem.c2
         self.guess = w, beta
-        alpha = self.problem.table_coefficients(self.sigma, self.table.n)
-        self.w = self.table.weighted_sum(alpha)
-        self.look(f, beta)
+        found = self.team.total(at_rows.threshold, w, beta)
+        self.w = found.sums[-1]
+        self.look(found, beta)
 
-    def look(self, f: Array, beta: float) -> None:
-        """Note f on U, and the standing of the optimality conditions."""
-        self.f, self.beta = f, beta
-        low, high, slack, self.concave, self.nonbound = _standing(self.sigma, f, self.problem.c2)
-        self.violation = max(0.0, high - low)
-        self.gap = slack - beta * self.problem.residual(self.sigma)
+    def look(self, found: Found, beta: float) -> None:
+        """Note the standing of the optimality conditions."""
+        slack, self.concave, self.nonbound, imbalance, mean, square, *_ = found.sums
+        self.beta, self.missing = beta, float(imbalance)
+        self.violation = max(0.0, sum(found.highs))
+        self.gap = slack - beta * self.missing
+        self.deviation = float(np.sqrt(max(0.0, square / self.n - (mean / self.n) ** 2)))
         # max(1, |P|)
         self.size = max(1.0, abs(self.concave - 0.5 * float(self.w @ self.w) + self.gap))
 
-    def nearest(self, size: int, tol: float) -> Index:
-        """The rows for step 2: those that are not where their f wants them, then those nearest a threshold.
+    def nearest(self, size: int, tol: float) -> float:
+        """How near a threshold f is on the rows for step 2: on about ``size`` of them.
 
-        They are so many that what is missing in the sum of all σ finds room in theirs.
+        Rows that are not where their f wants them are always among these, and so many that what is missing in the
+        sum of all σ finds room in theirs. Infinity for all rows.
         """
-        up, dn = self.problem.slopes(self.sigma, self.f)
-        must = (up < -0.5 * tol) | (dn > 0.5 * tol) | self.problem.nonbound(self.sigma)
-        distance = np.minimum(np.abs(self.f + 1.0), np.abs(self.f - 1.0))
-        distance[must] = -1.0
         # wherever f may still cross a threshold, if it changes by a few times what is violated now
-        crossing = np.count_nonzero(distance <= _CROSSING * self.violation)
-        size = max(size, 2 * int(np.count_nonzero(must)), int(crossing))
-        missing = self.problem.residual(self.sigma)
-        while size < self.problem.n:
-            rows = np.argpartition(distance, size)[:size]
-            room = float(self.problem.c2[rows].sum())
-            if 0.01 * room < float(self.sigma[rows].sum()) + missing < 0.99 * room:
-                return np.sort(rows)
+        crossing = _CROSSING * self.violation
+        most = -(-_SKETCH // self.team.size)
+        found = self.team.gather(at_rows.distances, tol, crossing, most)
+        must, reach = (sum(part[k] for part in found) for k in (2, 3))
+        distance = np.concatenate([part[0] for part in found])
+        order = np.argsort(distance)
+        counted = np.cumsum(np.concatenate([np.full(len(part[0]), part[1]) for part in found])[order])
+        size = max(size, 2 * must, reach)
+        while size < self.n:
+            at = float(distance[order[min(int(np.searchsorted(counted, size)), len(order) - 1)]])
+            count, room, sigma = self.team.total(at_rows.room, at).sums
+            if count == self.n:
+                break
+            if 0.01 * room < float(sigma) + self.missing < 0.99 * room:
+                return at
             size *= 2
-        return np.arange(self.problem.n)
+        return np.inf
 
-    def round(self, rows: Index, tol: float, gap: float, start: interior.Centre | None) -> None:
-        """Step 2 on these rows, then f on all."""
-        problem = self.problem
-        c2 = problem.c2[rows]
-        whole = len(rows) == problem.n
-        blocks = self.table
-        if len(rows) < self.table.n:
-            blocks = Blocks(self.features, problem.unlabelled[rows], self.centre)
-        held = self.from_positives if whole else self.w + blocks.weighted_sum(self.sigma[rows])
-        total = problem.total
-        if not whole:
-            total = float(np.sum(self.sigma[rows], dtype=np.longdouble)) + problem.residual(self.sigma)
-        goal = min(_GAP_SHARE * gap, 2.0 * _WIDTH_SHARE * tol * float(c2.sum()))
-        found = self._interior(blocks, c2, held, total, start, goal)
-        self.guess = found.w, found.beta
-        # the rows of this round as a problem of their own: the same conditions, another sum
-        part = PUProblem(problem.positives[:1], problem.unlabelled[rows], np.array([total]), c2)
-        f = blocks.dot(found.w) + found.beta
-        ends = [
-            (_snapped(found.sigma, f, c2, 0.25 * tol), found.beta),
-            _crossed(part, blocks, held, found, f),
-        ]
+    def round(self, nearest: float, tol: float, gap: float, start: interior.Centre | None) -> None:
+        """Step 2 on the rows that near a threshold, then f on all."""
+        pull, sigma, mass, count = self.team.total(at_rows.choose, nearest).sums
+        whole = count == self.n
+        held = self.from_positives if whole else self.w + pull
+        total = self.total if whole else float(sigma + self.missing)
+        goal = min(_GAP_SHARE * gap, 2.0 * _WIDTH_SHARE * tol * mass)
+        found = self._interior(Inside(self.team, "part"), held, total, start, goal, self.report_guess)
+        free, pull, sigma = self.team.total(at_rows.end, found.w, found.beta, 0.25 * tol).sums
+        betas = found.beta, self._cross(found, held - pull, float(total - sigma), free)
         best = np.inf
-        for candidate, beta in ends:
-            candidate = part.repair(candidate)
-            w = held - blocks.weighted_sum(candidate)
-            f = blocks.dot(w)
-            merit = max(part.kkt_violation(candidate, f) / tol, part.gap(candidate, beta, f) / gap)
+        for which, beta in enumerate(betas):
+            totals = self._shares(self.team.gather(at_rows.clip, which), total)
+            w = held - self.team.total(at_rows.settle, which, totals).sums[0]
+            found_here = self.team.total(at_rows.judge, which, w, beta)
+            slack, sigma = found_here.sums
+            violation = max(0.0, sum(found_here.highs))
+            merit = max(violation / tol, (slack - beta * float(total - sigma)) / gap)
             if merit < best:
-                best, self.sigma[rows], self.w, self.beta = merit, candidate, w, beta
-        self.look(self.table.dot(self.w)[problem.unlabelled] + self.beta, self.beta)
+                best, chosen, self.w, self.beta = merit, which, w, beta
+        self.look(self.team.total(at_rows.accept, chosen, self.w, self.beta), self.beta)
+
+    def _cross(self, found: interior.Reached, w: Array, missing: float, free: int) -> float:
+        """Complete the vertex that the active set of an interior point describes; its β.
+
+        Where the rows that are at no bound are few, f is put to -1 or 1 on them; where they are many (equal rows,
+        or no signal), their σ change by the least that brings w back to where the interior point had it.
+        """
+        if free == 0:
+            return found.beta
+        if free <= 2 * self.r + 50:
+            rows = self.team.gather(at_rows.free_rows)
+            Z, below = (np.concatenate([part[k] for part in rows]) for k in (0, 1))
+            change, shift = free_step(Z @ Z.T, Z @ w + found.beta, below, missing)
+            ends = np.cumsum([len(part[1]) for part in rows])[:-1]
+            self.team.gather(at_rows.free_change, Each(np.split(change, ends)))
+            return found.beta + shift
+        products = self.team.total(at_rows.free_products).sums[0]
+        scale = 1.0 / np.sqrt(np.maximum(np.diagonal(products), np.finfo(float).tiny))
+        wanted = scale * np.append(w - found.w, missing)
+        x = scale * np.linalg.lstsq(products * scale * scale[:, None], wanted, rcond=1e-12)[0]
+        self.team.gather(at_rows.free_shift, x)
+        return found.beta
+
+    @staticmethod
+    def _shares(found: list[tuple[np.longdouble, float, float]], total: float) -> Each:
+        """What Σσ each shard must come to, so that all come to ``total``: the nearest to what they have.
+
+        A small remainder goes to the shard of the row with the most room, a large one to the last shards that
+        have room for it.
+        """
+        sums, widest = [part[0] for part in found], [part[1] for part in found]
+        missing = np.longdouble(total) - sum(sums, start=np.longdouble(0))
+        if abs(missing) < 0.5 * max(widest):
+            sums[int(np.argmax(widest))] += missing
+        else:
+            for k in reversed(range(len(sums))):
+                room = found[k][2] if missing > 0 else float(sums[k])
+                part = np.sign(missing) * min(abs(missing), room)
+                sums[k] += part
+                missing -= part
+            sums[-1] += missing  # rounding
+        return Each(float(value) for value in sums)
 
     def record(self, kind: str) -> PassRecord:
         squares = float(self.w @ self.w) - float(self.from_positives @ self.from_positives)
@@ -184,60 +237,14 @@ class _Rounds:
             objective=0.5 * squares - self.concave,
             violation=self.violation,
             beta=self.beta,
-            nonbound=self.nonbound,
+            nonbound=int(self.nonbound),
             kernel_rows=0.0,
             seconds=self.limits.seconds,
         )
 
 
-def _crossed(part: PUProblem, blocks: Blocks, held: Array, found: interior.Found, f: Array) -> tuple[Array, float]:
-    """The point that the active set of an interior point describes.
-
-    Where the rows that are at no bound are few, f is put to -1 or 1 on them; where they are many (equal rows, or
-    no signal), their σ change by the least that brings w back to where the interior point had it.
-    """
-    vertex, free = active_set(found.sigma, f, part.c2)
-    A = np.flatnonzero(free)
-    if len(A) == 0:
-        return vertex, found.beta
-    mine = blocks.part(A)
-    w = held - blocks.weighted_sum(vertex)
-    if len(A) <= 2 * blocks.r + 50:
-        Z = mine.block(slice(0, mine.n))
-        Z = Z.toarray() if sparse.issparse(Z) else Z
-        below = vertex[A] < 0.5 * part.c2[A]
-        change, shift = free_step(Z @ Z.T, Z @ w + found.beta, below, part.residual(vertex))
-        vertex[A] += change
-        return vertex, found.beta + shift
-    total = Sums(mine.step)
-
-    def work(which: slice) -> None:
-        X = mine.block(which)
-        Z = np.hstack([X.toarray() if sparse.issparse(X) else X, np.ones((X.shape[0], 1))])
-        total.add(which, Z.T @ Z)
-
-    mine.each(work)
-    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(total.total), np.finfo(float).tiny))
-    missing = np.append(w - found.w, part.residual(vertex))
-    x = scale * np.linalg.lstsq(total.total * scale * scale[:, None], scale * missing, rcond=1e-12)[0]
-    vertex[A] += mine.dot(x[:-1]) + x[-1]
-    return vertex, found.beta
-
-
-def _snapped(sigma: Array, f: Array, c2: Array, near: float) -> Array:
-    """σ with every row that is farther than ``near`` from both thresholds put to its bound."""
-    sigma = np.clip(sigma, 0.0, c2)
-    sigma[f < -1.0 - near] = 0.0
-    middle = (f > -1.0 + near) & (f < 1.0 - near)
-    sigma[middle] = 0.5 * c2[middle]
-    above = f > 1.0 + near
-    sigma[above] = c2[above]
-    return sigma
-
-
 def solve(
-    problem: PUProblem,
-    features: Features,
+    team: Team,
     centre: Array | None = None,
     start: tuple[Array, float] | None = None,
     *,
@@ -246,56 +253,55 @@ def solve(
     max_iter: int = -1,
     max_time: float | None = None,
     progress: Progress | None = None,
-) -> Solution:
+    guess: Guess | None = None,
+) -> Reached:
     """Solve to a KKT violation of ``tol`` and a relative gap of ``gap_tol``.
 
     Parameters
     ----------
-    features : Features
-        The table; ``problem`` names its rows.
+    team : Team
+        The table and the problem, in shards of :class:`usmo.solvers.linear_rows.Rows`.
     centre : array, optional
-        Subtracted from every row. The solution is the same because Σα = 0; rounding is not.
+        Subtracted from every row by the shards. The solution is the same because Σα = 0; rounding is not.
     start : w and β, optional
         A decision function near the one sought, in centred coordinates.
     max_iter : int
         Limit on interior point iterations, over all rounds.
+    progress : callable, optional
+        Called with the record of each round and its w.
     """
     limits = Limits(max_iter, max_time, progress)
-    run = _Rounds(problem, features, centre, limits)
-    r = max(1, features.shape[1])
+    run = _Rounds(team, centre, limits, guess)
+    r = max(1, run.r)
     sample = max(_PER_COLUMN * r, min(_SAMPLE, _SAMPLE_ENTRIES // r))
-    size = max(sample, problem.n // _SHARE)
+    size = max(sample, run.n // _SHARE)
     centred: interior.Centre | None = None
-    if 2 * size >= problem.n:
-        size = problem.n
-    if start is None and size < problem.n:
+    if 2 * size >= run.n:
+        size = run.n
+    if start is None and size < run.n:
         start = run.sample(sample)
     if start is not None:
         run.threshold(*start)
-        width = max(1e-4, _START_WIDTH * float(run.f.std()))
-        centred = interior.Centre(*run.guess, 0.5 * float(problem.c2.mean()) * width)
+        width = max(1e-4, _START_WIDTH * run.deviation)
+        centred = interior.Centre(*run.guess, 0.5 * run.mean_c2 * width)
     status: Status | None = None
-    best: tuple[float, Array, Array, float] | None = None
-    for _ in range(_ROUNDS):
+    best, beta = np.inf, 0.0
+    for k in range(_ROUNDS):
         if status is not None:
             break
-        cold = start is None and best is None
-        rows = np.arange(problem.n) if cold else run.nearest(size, tol)
+        cold = start is None and k == 0
+        nearest = np.inf if cold else run.nearest(size, tol)
         gap = gap_tol * (1.0 if cold else run.size)
-        before = run.violation if best is not None else np.inf
-        run.round(rows, tol, gap, centred)
-        limits.report(run.record("round"), run.sigma)
+        before = run.violation if k > 0 else np.inf
+        run.round(nearest, tol, gap, centred)
+        limits.report(run.record("round"), run.w)
         merit = max(run.violation / tol, run.gap / (gap_tol * run.size))
-        if best is None or merit < best[0]:
-            best = merit, run.sigma.copy(), run.f, run.beta
+        if k == 0 or merit < best:
+            best, beta = merit, run.beta
+            team.gather(at_rows.keep)
         status = "optimal" if merit <= 1.0 else limits.reached(run.steps)
         width = max(1e-5, run.violation)
-        centred = interior.Centre(*run.guess, 0.5 * float(problem.c2.mean()) * width)
+        centred = interior.Centre(*run.guess, 0.5 * run.mean_c2 * width)
         if run.violation > 0.5 * before:
-            size = min(problem.n, 2 * size)
-    assert best is not None
-    _, sigma, f, beta = best
-    return Solution(
-        sigma=sigma, beta=beta, G=f - beta, iterations=run.steps, kernel_rows=0.0, history=tuple(limits.history),
-        status=status or "precision",
-    )  # fmt: skip
+            size = min(run.n, 2 * size)
+    return Reached(beta, run.steps, tuple(limits.history), status or "precision", run.total)

@@ -11,8 +11,9 @@ from usmo.calibration import Calibration, calibrated
 from usmo.metrics import pu_scorer, risk_with_error
 from usmo.ramp import RampPUSVC
 from usmo.selection import PUSVCCV, select
+from usmo.shards import Here
 from usmo.table import Table
-from usmo.thresholds import stable_threshold
+from usmo.thresholds import Decisions, threshold_over
 
 
 def moons(prior=0.3, n_p=60, n_u=400, seed=0, noise=0.6):
@@ -44,7 +45,9 @@ def test_threshold_of_many_rows_is_that_of_sorting_them_all():
     f = np.concatenate([rng.normal(size=450_000), np.full(5000, -1.0) + 1e-5 * rng.normal(size=5000)])
     for weight in (np.ones(len(f)), rng.random(len(f)) + 0.1):
         for prior in (0.001, 0.3, 0.8413, 0.999):
-            found = stable_threshold(f, prior, weight, 1e-4)
+            found = threshold_over(Here(Decisions(f, weight)), prior, 1e-4)
+            parts = [Decisions(f[part], weight[part]) for part in (slice(9), slice(9, 300_000), slice(300_000, None))]
+            assert threshold_over(Here(*parts), prior, 1e-4) == found
             share = weight[f > found].sum() / weight.sum()
             assert share == pytest.approx(prior, abs=0.012 if prior == 0.8413 else 1e-5)
             assert not 0 < np.abs(found + 1.0) < 1e-5  # not inside the rows at -1

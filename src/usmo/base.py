@@ -19,9 +19,9 @@ from usmo.kernels import Kernel, KernelMatrix, resolve_gamma
 from usmo.priors import Consensus
 from usmo.problem import Array, PUProblem
 from usmo.progress import CallbackSupportMixin, with_callbacks
-from usmo.solution import Solution
+from usmo.shards import Here, Team
 from usmo.table import Table
-from usmo.thresholds import stable_threshold
+from usmo.thresholds import Decisions, threshold_over
 
 ACCEPTED: dict[str, Any] = {
     "accept_sparse": "csr", "dtype": [np.float64, np.float32], "accept_large_sparse": True
@@ -31,7 +31,7 @@ ACCEPTED: dict[str, Any] = {
 _PRIOR_ROWS = 50_000
 """Unlabelled rows, and labelled ones, up to which a prior is estimated from all of them."""
 
-_CALIBRATED = 200_000
+CALIBRATED = 200_000
 """Unlabelled rows that probabilities are calibrated on, about: two slopes need no more."""
 
 
@@ -116,22 +116,30 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _decide(self, table: Table, problem: PUProblem, f_p: Array, f_u: Array) -> None:
         """Move the decision from f = 0 to the threshold, and calibrate; ``f_p``, ``f_u`` are f on P and U."""
+        rows_p, rows_u = problem.positives[: len(f_p)], problem.unlabelled
+        step = 1 + len(f_u) // CALIBRATED
+        w_p, w_u = (np.ones(len(r)) if table.weight is None else table.weight[r] for r in (rows_p, rows_u[::step]))
+        self._settle(table, Here(Decisions(f_u, problem.c2)), (f_p, w_p), (f_u[::step], w_u))
+
+    def _settle(self, table: Table, team: Team, on_p: tuple[Array, Array], on_u: tuple[Array, Array]) -> None:
+        """The same from shards of :class:`usmo.thresholds.Decisions`; f and weights of some rows of P and U.
+
+        ``table`` is the one that λ was chosen on, if it was: calibration then has decision values of rows that the
+        fits of a cross-validation had not seen.
+        """
         if self.threshold == "prior":
-            self.threshold_ = stable_threshold(f_u, self.prior_, problem.c2, self.tol)
+            self.threshold_ = threshold_over(team, self.prior_, self.tol)
         else:
             self.threshold_ = float(self.threshold)
         self.__dict__["intercept_"] = self.__dict__["intercept_"] - self.threshold_
-        rows_p, rows_u = problem.positives[: len(f_p)], problem.unlabelled
         found = getattr(self, "selection_", None)
-        if found is not None:  # values of rows that the fits of a cross-validation had not seen
-            is_p = np.isin(found.rows, problem.positives)
+        if found is not None:
+            is_p = np.isin(found.rows, table.labelled)
             is_u = np.ones_like(is_p) if self.scenario == "censored" else ~is_p
-            f_p, f_u = found.held_out[is_p], found.held_out[is_u]
-            rows_p, rows_u = found.rows[is_p], found.rows[is_u]
-        step = 1 + len(f_u) // _CALIBRATED
-        f_u, rows_u = f_u[::step], rows_u[::step]
-        w_p, w_u = (np.ones(len(r)) if table.weight is None else table.weight[r] for r in (rows_p, rows_u))
-        self.calibration_ = calibrated(f_p - self.threshold_, f_u - self.threshold_, self.prior_, w_p, w_u)
+            weight = np.ones(len(is_p)) if table.weight is None else table.weight[found.rows]
+            on_p, on_u = ((found.held_out[which], weight[which]) for which in (is_p, is_u))
+        t = self.threshold_
+        self.calibration_ = calibrated(on_p[0] - t, on_u[0] - t, self.prior_, on_p[1], on_u[1])
 
     def _chosen_lam(self, table: Table, prior: float, gamma: float) -> dict[str, Any]:
         """λ as given or chosen by cross-validation, as fitted attributes."""
@@ -221,8 +229,8 @@ def expansion(X: Any, kernel: Kernel, alpha: Array, beta: float) -> dict[str, An
     return found
 
 
-def warn_about(solution: Solution, certificate: Any, tol: float) -> None:
-    """Say what a fit fell short of."""
+def warn_about(solution: Any, certificate: Any, tol: float) -> None:
+    """Say what a fit fell short of; ``solution`` is anything with a status."""
     reached = (
         f"the KKT violation is {certificate.kkt_violation:.2g} (tol={tol:g}), "
         f"the relative duality gap {certificate.relative_gap:.2g}"

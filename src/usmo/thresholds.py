@@ -2,34 +2,74 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from usmo.metrics import prior_threshold
 from usmo.problem import Array
+from usmo.shards import Found, Team
 
 _SORTED = 200_000
 """Decision values up to which all are sorted."""
 
+_AROUND = 0.01
+"""Of more, those are sorted that a sample of as many puts within this share of the quantile."""
 
-def stable_threshold(f: Array, prior: float, weight: Array, tol: float) -> float:
+
+@dataclass
+class Decisions:
+    """A shard: decision values of unlabelled rows, and their weights."""
+
+    f: Array
+    weight: Array
+
+
+def threshold_over(team: Team, prior: float, tol: float) -> float:
     """The threshold at the prior, which does not depend on how rounding or ``tol`` order rows of one value.
 
     The optimum puts many rows at exactly -1 or 1, where the solver leaves them within ``tol``; they stay together.
-    Of many rows only those near the quantile are sorted.
+    ``team`` has shards of :class:`Decisions`; of many rows only those near the quantile come here.
     """
-    if len(f) > _SORTED:
-        some = f[:: len(f) // _SORTED]
-        around = np.quantile(some, np.clip([0.99 - prior, 1.01 - prior], 0.0, 1.0))
-        low, high = float(around[0]) - 8.0 * tol, float(around[1]) + 8.0 * tol
-        near = (f >= low) & (f <= high)
-        total, inside = float(weight.sum()), float(weight[near].sum())
-        missing = prior * total - float(weight[f > high].sum())
-        if 0 < missing < inside < total:
-            return stable_threshold(f[near], missing / inside, weight[near], tol)
-    f = np.round(f, 9)
-    for edge in (-1.0, 1.0):
-        f = np.where(np.abs(f - edge) <= 4.0 * tol, edge, f)
-    found = prior_threshold(f, prior, sample_weight=weight)
+    low, high, share = -np.inf, np.inf, prior
+    _, mass, count = team.total(_masses, low, high).sums
+    total = mass
+    while count > _SORTED:
+        some = np.concatenate(team.gather(_some, low, high, -(-_SORTED // team.size)))
+        around = np.quantile(some, np.clip([1.0 - _AROUND - share, 1.0 + _AROUND - share], 0.0, 1.0))
+        ends = max(low, float(around[0]) - 8.0 * tol), min(high, float(around[1]) + 8.0 * tol)
+        above, inside, fewer = team.total(_masses, *ends).sums
+        missing = prior * total - above
+        if not (0 < missing < inside and fewer < 0.5 * count):
+            break
+        (low, high), share, count = ends, float(missing / inside), fewer
+    found = team.gather(_between, low, high, tol)
+    f, weight = (np.concatenate([part[k] for part in found]) for k in (0, 1))
+    at = prior_threshold(f, share, sample_weight=weight)
     low, high = float(f.min()), float(f.max())
     margin = 1e-6 * (1.0 + max(abs(low), abs(high)))
-    return high + margin if found >= high else low - margin if found < low else found
+    return high + margin if at >= high else low - margin if at < low else at
+
+
+def _masses(shard: Decisions, low: float, high: float) -> Found:
+    """The weight above, the weight between, and the rows between."""
+    between = (shard.f >= low) & (shard.f <= high)
+    above = float(shard.weight[shard.f > high].sum())
+    return Found((above, float(shard.weight[between].sum()), int(np.count_nonzero(between))))
+
+
+def _some(shard: Decisions, low: float, high: float, most: int) -> Array:
+    between = shard.f[(shard.f >= low) & (shard.f <= high)]
+    return between[:: max(1, len(between) // most)]
+
+
+def _between(shard: Decisions, low: float, high: float, tol: float) -> tuple[Array, Array]:
+    """Values between, rounded, with their weights; equal ones of many as one."""
+    between = (shard.f >= low) & (shard.f <= high)
+    f, weight = np.round(shard.f[between], 9), shard.weight[between]
+    for edge in (-1.0, 1.0):
+        f = np.where(np.abs(f - edge) <= 4.0 * tol, edge, f)
+    if len(f) > _SORTED:
+        f, which = np.unique(f, return_inverse=True)
+        weight = np.bincount(which, weights=weight).astype(np.float64)
+    return f, weight

@@ -1,0 +1,196 @@
+"""A team whose shards are on the workers of a Dask cluster.
+
+A shard is the result of a task that depends on its rows; work on it is a task that depends on the shard and
+changes it in place, so that what a solver keeps for its rows never moves. Results are merged by a tree of tasks.
+Dask places, ships and repeats tasks, and computes rows that were lost with a worker again from where they came
+from. What it cannot bring back is what was kept for them: shards count the calls they have served, and one that
+comes back without them raises :class:`usmo.shards.Lost`. The solver then starts again from its last decision
+function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from distributed import Client, Future, KilledWorker, get_worker, wait
+from distributed.client import FutureCancelledError, FuturesCancelledError
+from scipy import sparse
+
+from usmo.shards import Each, Found, Lost, merged, of_shard
+
+_FAN = 8
+"""Results that one task of the tree merges."""
+
+_LARGE = 50_000
+"""Bytes of arguments from which they are sent to every worker once, not with every task."""
+
+_LOOK = 1.0
+"""Seconds after which a call that has not come back makes the driver look whether all workers are there."""
+
+
+@dataclass
+class Account:
+    """Calls of one kind of work, and bytes of their arguments for all shards together."""
+
+    calls: int = 0
+    asked: int = 0
+
+
+class Kept:
+    """A shard on its worker, the calls it has served, and what it answered to the last."""
+
+    def __init__(self, shard: Any, name: str) -> None:
+        self.shard, self.name = shard, name
+        self.served, self.answer = 0, None
+        self.bytes: dict[str, int] = {}
+
+    def __sizeof__(self) -> int:
+        return int(getattr(self.shard, "nbytes", 1000))
+
+
+class Cluster:
+    """Shards opened by ``open_shard(*block, *args)`` for every block, where the block is.
+
+    ``blocks`` are tuples of futures, ``args`` may have an :class:`usmo.shards.Each` among them.
+    """
+
+    def __init__(
+        self, client: Client, blocks: Sequence[Future], open_shard: Callable[..., Any], *args: Any
+    ) -> None:
+        self.client, self.blocks = client, list(blocks)
+        self.size = len(self.blocks)
+        self.account: dict[str, Account] = {}
+        self._recipe = open_shard, args
+        self.again()
+
+    def again(self) -> None:
+        """Open all shards as they were at first, where their rows are now."""
+        self._shards: list[Future] = []
+        wait(self.blocks)
+        raise_errors(self.blocks)
+        holders = self.client.who_has(self.blocks)
+        if not all(holders.get(block.key) for block in self.blocks):
+            raise Lost
+        self.owners = [sorted(holders[block.key])[0] for block in self.blocks]
+        open_shard, args = self._recipe
+        self._served = 0
+        self._shards = [
+            self.client.submit(
+                _opened, open_shard, f"partition {k}", block, *of_shard(args, k), workers=[owner], pure=False,
+            )
+            for k, (block, owner) in enumerate(zip(self.blocks, self.owners, strict=True))
+        ]  # fmt: skip
+
+    def total(self, work: Callable[..., Found], *args: Any) -> Found:
+        parts = self._call(work, args)
+        while len(parts) > 1:
+            parts = [
+                parts[k] if k + 1 == len(parts) else self.client.submit(merged, parts[k : k + _FAN], pure=False)
+                for k in range(0, len(parts), _FAN)
+            ]
+        return self._results(parts)[0]
+
+    def gather(self, work: Callable[..., Any], *args: Any) -> list[Any]:
+        return self._results(self._call(work, args))
+
+    def answered(self) -> dict[str, int]:
+        """Bytes that the shards have answered, by the name of the work, for all of them together."""
+        found: dict[str, int] = {}
+        for part in self._results(
+            [self.client.submit(_answered, kept, workers=[owner], pure=False) for kept, owner in self._places]
+        ):
+            for name, size in part.items():
+                found[name] = found.get(name, 0) + size
+        return found
+
+    @property
+    def _places(self) -> list[tuple[Future, str]]:
+        return list(zip(self._shards, self.owners, strict=True))
+
+    def _call(self, work: Callable[..., Any], args: tuple[Any, ...]) -> list[Future]:
+        self._served += 1
+        account = self.account.setdefault(_name(work, args), Account())
+        account.calls += 1
+        account.asked += sum(payload(of_shard(args, k)) for k in range(self.size))
+        common = [None if isinstance(arg, Each) else arg for arg in args]
+        size = sum(int(getattr(arg, "nbytes", 0)) for arg in common)
+        sent: Any = common
+        if size > _LARGE:
+            sent = self.client.scatter(common, broadcast=True, hash=False)
+        differing = [k for k, arg in enumerate(args) if isinstance(arg, Each)]
+        own = [{k: args[k][shard] for k in differing} for shard in range(self.size)]
+        return [
+            self.client.submit(
+                _applied, kept, self._served, work, sent, mine, workers=[owner], pure=False,
+            )
+            for (kept, owner), mine in zip(self._places, own, strict=True)
+        ]  # fmt: skip
+
+    def _results(self, futures: list[Future]) -> list[Any]:
+        """The results, or Lost if a worker that keeps a shard is not there any more."""
+        while True:
+            try:
+                wait(futures, timeout=_LOOK)
+                return self.client.gather(futures)
+            except TimeoutError:
+                if not set(self.owners) <= set(self.client.nthreads()):
+                    raise Lost from None
+            except (KilledWorker, FutureCancelledError, FuturesCancelledError):
+                raise Lost from None
+
+    def close(self) -> None:
+        """Let go of the shards."""
+        self._shards = []
+
+
+def raise_errors(futures: Sequence[Future]) -> None:
+    """The first error among finished futures, as it was raised."""
+    for future in futures:
+        if future.status == "error":
+            future.result()
+
+
+def _opened(open_shard: Callable[..., Any], name: str, block: Any, *args: Any) -> Kept:
+    return Kept(open_shard(block, *args), name)
+
+
+def _applied(kept: Kept, call: int, work: Callable[..., Any], common: list[Any], own: dict[int, Any]) -> Any:
+    if call == kept.served:  # asked again: the answer was lost on its way
+        return kept.answer
+    if call != kept.served + 1:
+        raise Lost
+    args = [own.get(k, arg) for k, arg in enumerate(common)]
+    answer = work(kept.shard, *args)
+    if isinstance(answer, Found) and any(np.isnan(part).any() for part in (*answer.sums, *answer.highs)):
+        raise ValueError(
+            f"{work.__name__} of {kept.name} on worker {get_worker().address} gave values that are not numbers"
+        )
+    kept.served, kept.answer = call, answer
+    name = _name(work, args)
+    kept.bytes[name] = kept.bytes.get(name, 0) + payload(answer)
+    return answer
+
+
+def _answered(kept: Kept) -> dict[str, int]:
+    return kept.bytes
+
+
+def _name(work: Callable[..., Any], args: Sequence[Any]) -> str:
+    """The name of the work, also where it is wrapped to reach the inside of a shard."""
+    return next((str(arg.__name__) for arg in args if callable(arg)), work.__name__)
+
+
+def payload(value: Any) -> int:
+    """Bytes of the numbers in a value, without what a protocol adds to them."""
+    if sparse.issparse(value):
+        return int(value.data.nbytes + value.indices.nbytes + value.indptr.nbytes)
+    if isinstance(value, dict):
+        return payload(list(value.values()))
+    if isinstance(value, list | tuple):
+        return sum(payload(part) for part in value)
+    if isinstance(value, int | float):
+        return 8
+    return int(getattr(value, "nbytes", 0))

@@ -1,0 +1,244 @@
+"""LinearPUSVC on a cluster: the linear solver with its shards on the workers."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from dask.base import is_dask_collection
+from scipy import sparse
+from sklearn.utils._param_validation import Interval
+
+import usmo.linear
+from usmo.base import CALIBRATED, PUClassifier, warn_about
+from usmo.dask.cluster import Cluster
+from usmo.dask.driver import LinearState, Predicting, current_client, through_losses
+from usmo.dask.partitions import Block, Partitions, partitions, parts_of, weights_of
+from usmo.features import ArrayFeatures, Blocks, largest_row
+from usmo.linear_training import GAP_SHARE, LinearModel, certified, compile_linear_once, refuse_large
+from usmo.problem import Array, PUProblem
+from usmo.progress import printed
+from usmo.shards import Found
+from usmo.solvers.limits import Progress
+from usmo.table import Table
+
+_CALIBRATED = 50_000
+"""Labelled positives, about, that probabilities are calibrated on."""
+
+
+class LinearPUSVC(Predicting, usmo.linear.LinearPUSVC):
+    """:class:`usmo.LinearPUSVC` for ``dask.array`` and ``dask.dataframe``, dense or CSR.
+
+    The same problem and the same solver: its sums over rows are made on the workers, which keep the rows and all
+    that is known of them; between workers and driver go (r + 3)(r + 1) numbers per block and iteration for r
+    columns, and once a sample of 40,000 rows. Needs a ``dask.distributed.Client``. The prior, if it is to be
+    estimated, and λ, if it is to be chosen, come from a random sample of the rows, at most 80,000 of each kind.
+
+    A worker that is lost costs the state of its rows: Dask brings the rows back, and the fit goes on from its last
+    decision function to the same optimum.
+
+    Parameters
+    ----------
+    checkpoint : path, default=None
+        A file that keeps the last decision function while the fit runs. A fit started again with the same table
+        and parameters goes on from there.
+    checkpoint_seconds : float, default=30
+        Seconds between two writings of it.
+
+    The others are those of :class:`usmo.LinearPUSVC`, and so are the fitted attributes.
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        **usmo.linear.LinearPUSVC._parameter_constraints,
+        "checkpoint": [str, os.PathLike, None],
+        "checkpoint_seconds": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        prior: float | str = "estimate",
+        *,
+        lam: float | str = 1e-2,
+        scenario: str = "case-control",
+        threshold: float | str = "prior",
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_seconds: float = 30.0,
+    ) -> None:
+        super().__init__(
+            prior, lam=lam, scenario=scenario, threshold=threshold, tol=tol, max_iter=max_iter, max_time=max_time,
+            warm_start=warm_start, random_state=random_state, verbose=verbose,
+        )  # fmt: skip
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
+        if not is_dask_collection(X):
+            super()._fit(X, y, sample_weight, context)
+            return
+        table = partitions(current_client(), X, y, sample_weight)
+        sample, known = self._known(table, 1.0)
+        start = None
+        if self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == table.columns:
+            start = self.coef_[0], float(self.intercept_[0] + self.threshold_)
+        trained = train_blocks(
+            table, None, known["prior_"], known["lam_"], self.scenario, start=start, tol=self.tol,
+            max_iter=self.max_iter, max_time=self.max_time, progress=printed(self.verbose, self.tol),
+            checkpoint=None if self.checkpoint is None else (self.checkpoint, self.checkpoint_seconds),
+            settle=lambda found: self._take(table, sample, known, found),
+        )  # fmt: skip
+        warn_about(trained.model, trained.model.certificate, self.tol)
+
+    def _take(self, table: Partitions, sample: Table, known: dict[str, Any], found: Trained) -> None:
+        """Set every fitted attribute."""
+        for name in ("prior_interval_", "selection_"):
+            self.__dict__.pop(name, None)
+        self._named(table)
+        self.__dict__.update(
+            {
+                "classes_": table.classes,
+                **known,
+                "coef_": found.model.coef[None, :],
+                "intercept_": np.array([found.model.beta]),
+                "certificate_": found.model.certificate,
+                "n_iter_": found.model.iterations,
+                "history_": found.model.history,
+            }
+        )
+        settle(self, sample, found)
+
+    _plain = usmo.linear.LinearPUSVC
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A certified model, and the team that has σ and f."""
+
+    model: LinearModel
+    team: Cluster
+    shift: float
+    """β of the team's centred rows less the model's."""
+
+
+def open_rows(
+    block: Block, classes: np.ndarray, scenario: str, prior: float, lam: float, masses: tuple[float, float, float],
+    mapped: Any, centre: Array | None,
+) -> Any:  # fmt: skip
+    """The shard of a block."""
+    from usmo.approximation import mapped_features
+    from usmo.solvers.linear_rows import Rows
+
+    compile_linear_once()
+    top, of_p, of_u = masses
+    labelled, unlabelled = parts_of(block, classes, scenario)
+    w_p, w_u = (weights_of(block, rows, top) for rows in (labelled, unlabelled))
+    problem = PUProblem.of_masses(prior, lam, labelled, unlabelled, (w_p, of_p), (w_u, of_u))
+    features = ArrayFeatures(block.X) if mapped is None else mapped_features(block.X, mapped)
+    return Rows(features, problem, centre)
+
+
+def train_blocks(
+    table: Partitions,
+    mapped: Any,
+    prior: float,
+    lam: float,
+    scenario: str,
+    *,
+    start: tuple[Array, float] | None = None,
+    tol: float,
+    max_iter: int = -1,
+    max_time: float | None = None,
+    progress: Progress | None = None,
+    checkpoint: tuple[str | os.PathLike[str], float] | None = None,
+    settle: Callable[[Trained], None],
+) -> Trained:
+    """Solve and certify on the workers; ``mapped`` is a map of the rows, None for the rows themselves.
+
+    ``settle`` is called while the shards still have σ and f.
+    """
+    compile_linear_once()
+    from usmo.solvers import linear
+
+    width = table.columns if mapped is None else mapped.width
+    if width > linear.WIDEST:
+        raise ValueError(f"X must have at most {linear.WIDEST} columns on a cluster, got {width}")
+    began = time.perf_counter()
+    sums = table.gather(_column_sums, mapped)
+    rows = sum(facts.rows for facts in table.facts)
+    centre = None if sums[0] is None else np.sum(sums, axis=0) / rows
+    shift = np.zeros(width) if centre is None else centre
+    state = LinearState(checkpoint, (table.columns, width, rows, prior, lam, scenario, shift.tobytes()), start)
+    recipe = table.classes, scenario, prior, lam, table.masses(scenario), mapped, centre
+
+    def attempt(team: Cluster) -> Trained:
+        _, total, _ = team.total(_measured).sums
+        refuse_large(team.total(_largest).highs[0], float(total), rows)
+        begin = state.guess
+        left = None if max_time is None else max(1e-3, max_time - (time.perf_counter() - began))
+        reached = linear.solve(
+            team, centre, None if begin is None else (begin[0], begin[1] + float(begin[0] @ shift)), tol=tol,
+            gap_tol=GAP_SHARE * tol, max_iter=max_iter, max_time=left, progress=progress,
+            guess=lambda w, beta: state.note(w, beta - float(w @ shift)),
+        )  # fmt: skip
+        model = certified(team, reached, centre, tol)
+        found = Trained(model, team, float(model.coef @ shift))
+        settle(found)
+        return found
+
+    found = through_losses(table, open_rows, recipe, attempt)
+    state.done()
+    return found
+
+
+def settle(model: PUClassifier, sample: Table, found: Trained) -> None:
+    """Threshold and probabilities of a model from the f that the shards have."""
+    beta = found.model.beta + found.shift
+    found.team.total(_decided, beta)
+    parts = found.team.gather(_some_decisions, _CALIBRATED // found.team.size, CALIBRATED // found.team.size)
+    f_p, c1, f_u, c2 = (np.concatenate([part[k] for part in parts]) for k in range(4))
+    # c1 and c2 are the weights in another unit
+    model._settle(sample, found.team, (f_p, c1 / c1.max()), (f_u, c2 / c2.max()))
+
+
+def _measured(shard: Any) -> Found:
+    from usmo.solvers.linear_rows import measure
+
+    return measure(shard)
+
+
+def _largest(shard: Any) -> Found:
+    return Found((), (largest_row(shard.table),))
+
+
+def _decided(shard: Any, beta: float) -> Found:
+    """f with β, and the weights that a threshold goes by (:class:`usmo.thresholds.Decisions`)."""
+    shard.f, shard.weight = shard.g_u + beta, shard.problem.c2
+    shard.f_p = shard.g_p + beta
+    return Found()
+
+
+def _some_decisions(shard: Any, most_p: int, most_u: int) -> tuple[Array, Array, Array, Array]:
+    some_p, some_u = (
+        slice(None, None, 1 + len(f) // max(1, most)) for f, most in ((shard.f_p, most_p), (shard.f, most_u))
+    )
+    return shard.f_p[some_p], shard.problem.c1[some_p], shard.f[some_u], shard.problem.c2[some_u]
+
+
+def _column_sums(block: Block, mapped: Any) -> Array | None:
+    """Σx over the rows of a block; None for a sparse one, which must stay sparse."""
+    from usmo.approximation import MappedFeatures
+
+    if mapped is None and sparse.issparse(block.X):
+        return None
+    features: Any = ArrayFeatures(block.X) if mapped is None else MappedFeatures(block.X, mapped)
+    return Blocks(features).weighted_sum(np.ones(features.shape[0]))

@@ -46,7 +46,9 @@ def test_threshold_of_many_rows_is_that_of_sorting_them_all():
     for weight in (np.ones(len(f)), rng.random(len(f)) + 0.1):
         for prior in (0.001, 0.3, 0.8413, 0.999):
             found = threshold_over(Here(Decisions(f, weight)), prior, 1e-4)
-            parts = [Decisions(f[part], weight[part]) for part in (slice(9), slice(9, 300_000), slice(300_000, None))]
+            parts = [
+                Decisions(f[part], weight[part]) for part in (slice(9), slice(9, 300_000), slice(300_000, None))
+            ]
             assert threshold_over(Here(*parts), prior, 1e-4) == found
             share = weight[f > found].sum() / weight.sum()
             assert share == pytest.approx(prior, abs=0.012 if prior == 0.8413 else 1e-5)

@@ -3,6 +3,9 @@
 For each γ and fold all λ are fitted by the path, which shares the kernel rows, and scored by the double hinge risk
 π·mean_P(-f) + mean_U max(0, f, (1+f)/2) on the fold left out. The one-standard-error rule takes the largest λ
 whose risk is within one standard error of the least. Large tables are selected on a sample of their rows.
+
+Folds are fitted one after the other, each with all cores; in ``with joblib.parallel_config("dask")``, or another
+of joblib's backends, they are fitted at once.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -80,16 +84,22 @@ def select(
     weight = None if table.weight is None else table.weight[rows]
     mean, error = np.empty((2, len(gammas), len(lams_down)))
     values = np.empty((len(gammas), len(lams_down), len(rows)))
-    for g, gamma in enumerate(gammas):
-        solve = model._fold_solver(table, gamma)
-        for k in range(folds):
-            held = place == k
-            kept_p, kept_u = rows[~held & (y == 1)], rows[~held & (y == 0)]
-            if not (held.any() and len(kept_p) and len(kept_u)):
-                raise ValueError(f"folds must be at most the {len(labelled)} labelled positives, got {folds}")
-            sample = np.sort(np.concatenate([kept_p, kept_u])) if model.scenario == "censored" else kept_u
-            problems = [PUProblem.from_prior(prior, lam, kept_p, sample, table.weight) for lam in lams_down]
-            values[g][:, held] = solve(problems, rows[held], max(_LOOSE, model.tol))
+    jobs = []
+    for k in range(folds):
+        held = place == k
+        kept_p, kept_u = rows[~held & (y == 1)], rows[~held & (y == 0)]
+        if not (held.any() and len(kept_p) and len(kept_u)):
+            raise ValueError(f"folds must be at most the {len(labelled)} labelled positives, got {folds}")
+        sample = np.sort(np.concatenate([kept_p, kept_u])) if model.scenario == "censored" else kept_u
+        problems = [PUProblem.from_prior(prior, lam, kept_p, sample, table.weight) for lam in lams_down]
+        jobs += [(g, gamma, held, problems) for g, gamma in enumerate(gammas)]
+    # one after the other, unless a joblib backend says otherwise
+    found = Parallel()(
+        delayed(_held_out)(model, table, gamma, problems, rows[held]) for _, gamma, held, problems in jobs
+    )
+    for (g, _, held, _), fits in zip(jobs, found, strict=True):
+        values[g][:, held] = fits
+    for g in range(len(gammas)):
         for j in range(len(lams_down)):
             mean[g, j], error[g, j] = risk_with_error(
                 y, values[g, j], prior=prior, scenario=model.scenario, sample_weight=weight
@@ -110,6 +120,11 @@ def select(
         rows=rows,
         held_out=values[at[0], chosen],
     )
+
+
+def _held_out(model: Any, table: Table, gamma: float, problems: list[PUProblem], held: Index) -> Array:
+    """f of each problem's fit on rows that are not in it."""
+    return model._fold_solver(table, gamma)(problems, held, max(_LOOSE, model.tol))
 
 
 def _some(rows: Index, rng: np.random.Generator, most: int) -> Index:

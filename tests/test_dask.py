@@ -1,0 +1,364 @@
+"""The classifiers on a Dask cluster: the optimum of one machine, lazy predictions, clear errors, lost workers."""
+
+import os
+import signal
+import time
+from contextlib import contextmanager
+
+import dask.array as da
+import dask.dataframe as dd
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from dask.distributed import Client, LocalCluster
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+import usmo
+from usmo.dask import LinearPUSVC
+from usmo.dask import cluster as clusters
+from usmo.dask.cluster import payload
+from usmo.selection import PUSVCCV
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two workers in threads of this process: no time to start, and the same protocol."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def processes(workers=2):
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def rows(n=3000, p=150, d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(p + n, d)) + 1.5 / np.sqrt(d) * np.r_[np.ones(p), rng.random(n) < 0.3][:, None]
+    order = rng.permutation(p + n)
+    return X[order], (order < p).astype(int)
+
+
+CHUNKS = (400, 7, 1600, 1143)
+
+
+def lazy(X, chunks=CHUNKS):
+    return da.from_array(X, chunks=(chunks, X.shape[1:]) if X.ndim == 2 else (chunks,))
+
+
+def lazy_csr(X):
+    """A ``dask.array`` of CSR blocks."""
+    return lazy(X).map_blocks(sparse.csr_matrix, dtype=float, meta=sparse.csr_matrix((0, 0)))
+
+
+def assert_equal_models(model, plain, X, atol=1e-6):
+    assert model.certificate_.primal == pytest.approx(plain.certificate_.primal, rel=1e-8)
+    assert model.certificate_.relative_gap <= 1e-8
+    assert model.certificate_.equality_residual <= 1e-12
+    assert model.threshold_ == pytest.approx(plain.threshold_, abs=atol)
+    np.testing.assert_allclose(model.decision_function(X), plain.decision_function(X), atol=atol)
+    np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=1e-3)
+    assert model.classes_.tolist() == plain.classes_.tolist()
+
+
+@pytest.mark.parametrize("kind", ["dense", "float32", "csr", "frame", "columns in two chunks"])
+@pytest.mark.parametrize("scenario", ["case-control", "censored"])
+def test_linear_optimum_is_that_of_one_machine(client, kind, scenario):
+    X, y = rows()
+    dX, dy = lazy(X), lazy(y)
+    if kind == "float32":
+        X = X.astype(np.float32)
+        dX = lazy(X)
+    if kind == "csr":
+        X = np.where(np.abs(X) > 1.0, X, 0.0)
+        dX, X = lazy_csr(X), sparse.csr_matrix(X)
+    if kind == "frame":
+        X = pd.DataFrame(X, columns=list("abcde"))
+        dX, dy = dd.from_pandas(X, npartitions=3), dd.from_pandas(pd.Series(y), npartitions=3)
+    if kind == "columns in two chunks":
+        dX = da.from_array(X, chunks=(CHUNKS, (2, 3)))
+    plain = usmo.LinearPUSVC(0.3, lam=1e-3, tol=1e-5, scenario=scenario).fit(X, y)
+    model = LinearPUSVC(0.3, lam=1e-3, tol=1e-5, scenario=scenario).fit(dX, dy)
+    assert_equal_models(model, plain, X)
+    np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-6)
+    assert model.n_features_in_ == 5
+    if kind == "frame":
+        assert model.feature_names_in_.tolist() == list("abcde")
+
+
+def test_linear_with_weights_and_labels_from_here(client):
+    """Weights of zero take rows out; y and weights may be arrays here while the rows are there."""
+    X, y = rows()
+    weight = np.random.default_rng(1).integers(0, 3, len(y)).astype(float)
+    plain = usmo.LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(X, y, weight)
+    for given in ((y, weight), (lazy(y), lazy(weight)), (lazy(np.where(y, "yes", "no")), weight)):
+        model = LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(lazy(X), *given)
+        np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-6)
+        assert model.threshold_ == pytest.approx(plain.threshold_, abs=1e-6)
+    assert set(model.predict(lazy(X)).compute()) == {"yes", "no"}
+
+
+def test_rows_narrowed_and_sampled_on_the_cluster_lead_to_the_same_optimum(client, monkeypatch):
+    from usmo.solvers import linear
+
+    monkeypatch.setattr(linear, "_SAMPLE", 300)
+    X, y = rows(n=20_000)
+    chunks = (3000, 9000, 8150)
+    plain = usmo.LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(X, y)
+    model = LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(lazy(X, chunks), lazy(y, chunks))
+    assert_equal_models(model, plain, X)
+
+
+def test_prior_and_lam_are_found_from_a_sample(client):
+    X, y = rows()
+    model = LinearPUSVC(lam="cv").fit(lazy(X), lazy(y))
+    plain = usmo.LinearPUSVC(lam="cv").fit(X, y)
+    assert model.prior_ == pytest.approx(plain.prior_, abs=1e-9)  # all rows are in the sample
+    assert model.lam_ == plain.lam_
+    assert_equal_models(model, plain, X, atol=1e-2)
+
+
+def test_predictions_are_lazy_and_those_of_the_model(client, tmp_path):
+    X, y = rows()
+    names = pd.DataFrame(X, columns=list("abcde"))
+    model = LinearPUSVC(0.3).fit(lazy(X), lazy(y))
+    f = model.decision_function(X)
+    dX, frame = lazy(X), dd.from_pandas(names, npartitions=4)
+    for table in (dX, frame, dX.rechunk((500, 2)), lazy_csr(X)):
+        for method in ("decision_function", "predict", "predict_proba"):
+            found = getattr(model, method)(table)
+            assert hasattr(found, "dask")
+            np.testing.assert_allclose(found.compute(), getattr(model, method)(X), atol=1e-12)
+    which, scores = model.rank(dX, 10)
+    best = np.argsort(-f)[:10]
+    assert which.compute().tolist() == best.tolist()
+    np.testing.assert_allclose(scores.compute(), f[best])
+    ranked = model.rank(frame, 10).compute()
+    assert ranked.index.tolist() == best.tolist()
+    np.testing.assert_allclose(ranked["score"], f[best])
+    model.save(tmp_path / "model.usmo")
+    again = usmo.load(tmp_path / "model.usmo")
+    assert type(again) is usmo.LinearPUSVC
+    np.testing.assert_array_equal(again.decision_function(X), f)
+
+
+def bad(**change):
+    X, y = rows()
+    parts = {"X": [X[:1000], X[1000:2000], X[2000:]], "y": [y[:1000], y[1000:2000], y[2000:]]}
+    for name, (k, value) in change.items():
+        parts[name][k] = value(parts[name][k])
+    import dask
+
+    def array(name, columns):
+        shape = (np.nan, columns) if columns else (np.nan,)
+        pieces = [da.from_delayed(dask.delayed(part), shape=shape, dtype=float) for part in parts[name]]
+        return da.concatenate(pieces, allow_unknown_chunksizes=True)
+
+    return array("X", 5), array("y", 0)
+
+
+def with_nan(X):
+    X = X.copy()
+    X[17, 3] = np.nan
+    return X
+
+
+ERRORS = {
+    "NaN": (lambda: bad(X=(1, with_nan)), r"partition 1 of X contains NaN or infinity"),
+    "width": (
+        lambda: bad(X=(2, lambda X: X[:, :4])),
+        r"partition 2 of X must have 5 columns, got shape \(1150, 4\)",
+    ),
+    "empty": (
+        lambda: bad(X=(0, lambda X: X[:0]), y=(0, lambda y: y[:0])),
+        r"partition 0 of X has no rows: repartition the table",
+    ),
+    "short y": (lambda: bad(y=(1, lambda y: y[:-1])), r"partition 1 of X has 1000 rows, y has shape \(999,\)"),
+    "one class": (lambda: (lazy(rows()[0]), lazy(np.zeros(3150))), r"y must hold two values.*got 1: \[0.0\]"),
+    "three classes": (lambda: (lazy(rows()[0]), lazy(np.arange(3150) % 3)), r"y must hold two values.*got 3"),
+    "length of y": (
+        lambda: (lazy(rows()[0]), np.zeros(7)),
+        r"y must have one value per row, 3150; got shape \(7,\)",
+    ),
+    "parts of y": (
+        lambda: (lazy(rows()[0]), da.from_array(rows()[1], chunks=2000)),
+        r"y must be one-dimensional and in the same 4 parts as X, got 2",
+    ),
+    "text": (
+        lambda: (dd.from_pandas(pd.DataFrame({"a": ["x", "y"] * 20}), npartitions=2), np.zeros(40)),
+        r"X must hold numbers, got column 'a'",
+    ),
+    "shape": (lambda: (da.zeros(10), np.zeros(10)), r"X must be a table of known width, got shape \(10,\)"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_bad_tables_are_refused_before_any_work(client, name):
+    make, message = ERRORS[name]
+    with pytest.raises(ValueError, match=message):
+        LinearPUSVC(0.3).fit(*make())
+
+
+def test_other_errors_name_what_is_wrong(client, tmp_path):
+    X, y = rows()
+    with pytest.raises(ValueError, match=r"The 'prior' parameter of LinearPUSVC.* Got 2"):
+        LinearPUSVC(2).fit(lazy(X), lazy(y))
+    with pytest.raises(ValueError, match=r"checkpoint must lie in an existing folder"):
+        LinearPUSVC(0.3, checkpoint=tmp_path / "no" / "x").fit(lazy(X), lazy(y))
+    with pytest.raises(ValueError, match=r"the products of these rows are too large"):
+        LinearPUSVC(0.3).fit(lazy(1e100 * X), lazy(y))
+    with pytest.raises(
+        ValueError, match=r"sample_weight must be finite and not negative, which partition 0 is not"
+    ):
+        LinearPUSVC(0.3).fit(lazy(X), lazy(y), lazy(-np.ones(len(y))))
+    with pytest.raises(ValueError, match=r"sample_weight leaves only one class: no labelled positive row"):
+        LinearPUSVC(0.3).fit(lazy(X), lazy(y), lazy(1.0 - y))
+    with pytest.raises(NotFittedError):
+        LinearPUSVC(0.3).predict(lazy(X))
+    model = LinearPUSVC(0.3).fit(lazy(X), lazy(y))
+    with pytest.raises(ValueError, match=r"X must have 5 columns, got 4"):
+        model.decision_function(lazy(X[:, :4]))
+    with pytest.raises(TypeError, match=r"rank needs a Dask collection, got ndarray"):
+        model.rank(X)
+    with pytest.raises(ValueError, match=r"top must be at least 1, got 0"):
+        model.rank(lazy(X), 0)
+
+
+def test_without_a_cluster_the_error_says_how_to_get_one():
+    X, y = rows()
+    from distributed import client as module
+
+    if module._get_global_client() is not None:
+        pytest.skip("another test's cluster is up")
+    with pytest.raises(
+        ValueError, match=r"a Dask collection needs a cluster: from dask.distributed import Client"
+    ):
+        LinearPUSVC(0.3).fit(lazy(X), lazy(y))
+
+
+def test_values_that_are_not_numbers_name_the_worker(client, monkeypatch):
+    from usmo.shards import Found
+    from usmo.solvers import interior_rows
+
+    def predict(part, step):
+        return Found((np.full((2, 6), np.nan), 0.0), (1.0,))
+
+    monkeypatch.setattr(interior_rows, "predict", predict)
+    X, y = rows()
+    model = LinearPUSVC(0.3)
+    with pytest.raises(
+        ValueError, match=r"predict of partition \d on worker \S+ gave values that are not numbers"
+    ):
+        model.fit(lazy(X), lazy(y))
+    assert not hasattr(model, "coef_")
+
+
+def test_nothing_stays_on_the_cluster_after_a_fit(client):
+    X, y = rows()
+    LinearPUSVC(0.3).fit(lazy(X), lazy(y))
+    for _ in range(100):  # what is not referred to any more is released in the background
+        if client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) == 0:
+            break
+        time.sleep(0.1)
+    else:
+        pytest.fail("tasks are left on the scheduler")
+
+
+def test_an_iteration_moves_r_squared_numbers_per_block(client, monkeypatch):
+    teams = []
+
+    class Noting(clusters.Cluster):
+        def close(self):
+            teams.append((self.account, self.answered()))
+            super().close()
+
+    monkeypatch.setattr("usmo.dask.driver.Cluster", Noting)
+    X, y = rows()
+    model = LinearPUSVC(0.3, lam=1e-3).fit(lazy(X), lazy(y))
+    ((account, answered),) = teams
+    r, blocks = 5, 4
+    assert account["move"].calls == model.n_iter_
+    moved = sum(answered[name] + account[name].asked for name in ("move", "predict", "correct"))
+    assert moved <= model.n_iter_ * blocks * 10 * (r * r + r) * 8
+    assert answered["move"] == model.n_iter_ * blocks * ((r + 3) * (r + 1) + 2) * 8
+    assert payload([np.zeros(3), sparse.eye(4, format="csr"), 1.0, {"a": 2}]) == 24 + 4 * 8 + 4 * 4 + 5 * 4 + 16
+
+
+def killer(client, monkeypatch, at):
+    """Kill the worker of some shard with SIGKILL when the driver makes a certain call."""
+    pids = client.run(os.getpid)
+    state = {"calls": 0, "killed": []}
+    real = clusters.Cluster._call
+
+    def call(self, work, args):
+        futures = real(self, work, args)
+        state["calls"] += 1
+        if state["calls"] == at:
+            owner = self.owners[at % len(self.owners)]
+            os.kill(pids[owner], signal.SIGKILL)
+            state["killed"].append(owner)
+        return futures
+
+    monkeypatch.setattr(clusters.Cluster, "_call", call)
+    return state
+
+
+@pytest.mark.parametrize("at", [2, 30])
+def test_a_worker_killed_in_mid_fit_does_not_change_the_optimum(at, monkeypatch):
+    X, y = rows()
+    plain = usmo.LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(X, y)
+    with processes() as client:
+        state = killer(client, monkeypatch, at)
+        model = LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(lazy(X), lazy(y))
+    assert len(state["killed"]) == 1
+    assert_equal_models(model, plain, X)
+
+
+def test_a_dead_driver_goes_on_from_its_checkpoint(client, monkeypatch, tmp_path):
+    X, y = rows()
+    plain = usmo.LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(X, y)
+    file = tmp_path / "fit.npz"
+    model = LinearPUSVC(0.3, lam=1e-3, tol=1e-5, checkpoint=file, checkpoint_seconds=0)
+    real, calls = clusters.Cluster._call, []
+
+    def call(self, work, args):
+        calls.append(1)
+        if len(calls) == 40:
+            raise KeyboardInterrupt
+        return real(self, work, args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(clusters.Cluster, "_call", call)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(lazy(X), lazy(y))
+    assert file.exists()
+    with pytest.raises(ValueError, match=r"belongs to other data or parameters"):
+        LinearPUSVC(0.3, lam=1e-2, checkpoint=file).fit(lazy(X), lazy(y))
+    model.fit(lazy(X), lazy(y))
+    assert not file.exists()
+    assert model.n_iter_ < LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(lazy(X), lazy(y)).n_iter_
+    assert_equal_models(model, plain, X)
+    file.write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match=r"is not a checkpoint of usmo"):
+        model.fit(lazy(X), lazy(y))
+
+
+def test_selection_runs_on_the_cluster_through_joblib(client):
+    X, y = rows(n=400, p=60)
+    search = PUSVCCV(usmo.PUSVC(0.3), lams=[0.1, 0.01], gammas=[0.5, 1.0])
+    here = search.fit(X, y).cv_results_
+    before = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
+    with joblib.parallel_config("dask"):
+        there = search.fit(X, y).cv_results_
+    assert client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter) > before
+    for name in here:
+        np.testing.assert_allclose(there[name], here[name], rtol=1e-9)

@@ -103,7 +103,7 @@ class Workspace:
         parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
         slots = Slots(n, n * np.dtype(dtype).itemsize, cache_size * 2**20, least=min(n, BLOCK))
         diag = np.ones(n)
-        for part, own in zip(parts, team.gather(columns.reserve, slots.capacity), strict=True):
+        for part, own in zip(parts, team.gather(columns.reserve, slots.capacity, n), strict=True):
             if own is not None:
                 diag[part] = own
         return cls(team, parts, slots, diag, np.dtype(dtype), cache_size, unbilled)

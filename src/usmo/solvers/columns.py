@@ -86,8 +86,9 @@ class Columns:
             self.matrix.write_given(given, self.buffer, np.array(slots))
 
     def subtract(self, slots: Index, change: Array) -> None:
-        # copies, as what comes from another process may be read-only: see KernelMatrix
-        subtract_rows(self.G, self.buffer, np.array(slots), np.array(change))
+        if len(self.G):
+            # copies, as what comes from another process may be read-only: see KernelMatrix
+            subtract_rows(self.G, self.buffer, np.array(slots), np.array(change))
 
 
 def columns_of(
@@ -105,15 +106,15 @@ def columns_of(
     ``centre`` is Σ :func:`usmo.kernels.row_sums` over all shards, divided by n, or None where these are;
     ``P_rows`` are the labelled rows, and ``c1_share`` is c1/Σc1.
     """
-    if kernel.name == "precomputed":
-        raise ValueError("a precomputed kernel has no rows to hand out: it needs all of its table in one place")
     mean = KernelMatrix(P_rows, kernel).cross_product(X_own, c1_share)
     return Columns(prepared(X_own, kernel, dtype, n, centre), mean, first)
 
 
-def reserve(shard: Columns, slots: int) -> Array | None:
-    """Make room for kernel rows; k(x, x) of the shard's rows, None where all are one."""
+def reserve(shard: Columns, slots: int, everyone: int) -> Array | None:
+    """Make room for kernel rows over ``everyone``; k(x, x) of the rows of the shard, None where all are one."""
     n = len(shard.matrix)
+    if n < everyone and shard.matrix.kernel.name == "precomputed":
+        raise ValueError("a precomputed kernel has no rows to hand out: it needs all of its table in one place")
     # pages of an empty array take memory only once they are written
     shard.buffer = np.empty((slots, n), dtype=shard.matrix.dtype)
     if shard.matrix.kernel.name == "rbf":

@@ -8,11 +8,11 @@ import pytest
 from scipy import sparse
 
 from tests.oracles import random_problem, random_table, shortfall
-from usmo import kernels, shards, start
+from usmo import kernels, shards, start, tiles
 from usmo.kernels import Given, Kernel, KernelMatrix, row_sums
 from usmo.problem import PUProblem
 from usmo.shards import Each, Here
-from usmo.solvers import blocks, columns
+from usmo.solvers import blocks, columns, smo
 from usmo.solvers.columns import Columns, columns_of
 
 N, D = 3000, 7
@@ -249,3 +249,15 @@ def test_solver_needs_a_kernel_matrix_or_a_workspace():
     problem, _ = random_problem(0)
     with pytest.raises(ValueError, match="either a kernel matrix or a workspace"):
         blocks.solve(problem, None)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_comes_read_only_has_nothing_compiled_again(dtype):
+    problem, matrix = task(RBF)
+    loops = [tiles._subtract_rows, tiles._write32, tiles._write64, tiles._finish32, tiles._finish64]
+    loops += [tiles._add_rows32, smo.steps_on_set]
+    counts = []
+    for team in (Here, Post):
+        blocks.solve(problem, None, workspace=spread_over(problem, matrix, SIZES, dtype, team=team))
+        counts.append([len(loop.signatures) for loop in loops])
+    assert counts[0] == counts[1]

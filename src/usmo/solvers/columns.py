@@ -146,7 +146,7 @@ def mean_of(shard: Columns) -> Array:
 
 def pass_by(shard: Columns, given: Given, W: Index, change: Array, values: Array) -> None:
     """Set σ on W, and G to match, by kernel rows that are used up as they are computed."""
-    shard.G -= shard.matrix.product_with(given, change)
+    shard.G -= shard.matrix.product_with(given, np.array(change))
     shard.put(W, values)
 
 

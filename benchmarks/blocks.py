@@ -24,7 +24,7 @@ from benchmarks.large import NAMES, problem, pu_table
 from usmo import PUSVC, judging, path
 from usmo.kernels import KernelMatrix
 from usmo.problem import PUProblem
-from usmo.solvers import blocks
+from usmo.solvers import blocks, columns
 from usmo.tiles import rbf_block
 from usmo.training import compile_once, train
 
@@ -225,7 +225,7 @@ def figure_shares() -> None:
             return answer
 
         with (
-            mock.patch.object(blocks, "subtract_rows", timed(blocks.subtract_rows, "update")),
+            mock.patch.object(columns, "subtract_rows", timed(columns.subtract_rows, "update")),
             mock.patch.object(judging, "fresh_values", timed(judging.fresh_values, "certificate")),
             mock.patch.object(blocks._Run, "round", marked),
         ):

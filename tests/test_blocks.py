@@ -39,9 +39,10 @@ def test_account_counts_every_entry_once(large):
         return run
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            KernelMatrix, "write_rows", counting("write_rows", lambda self, which, *_: len(which) * len(self))
-        )
+        for name in ("write_given", "product_with"):
+            patch.setattr(
+                KernelMatrix, name, counting(name, lambda self, given, *_: given.rows.shape[0] * len(self))
+            )
         patch.setattr(
             KernelMatrix, "product", counting("product", lambda self, rows, cols, v: len(rows) * len(cols))
         )

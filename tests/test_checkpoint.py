@@ -74,7 +74,7 @@ def test_other_data_parameters_or_files_are_refused(tmp_path):
     file = tmp_path / "state"
     problem, matrix = random_problem(0, n=100, p=20)
     keep = Checkpoint(file, 0.0, problem, matrix)
-    keep.save(np.zeros(100), np.zeros(100), np.zeros(100))
+    keep.save(np.zeros(100), lambda: np.zeros(100), np.zeros(100))
     with pytest.raises(ValueError, match="belongs to other data or parameters"):
         PUSVC(0.4, checkpoint=file).fit(X, y)
     assert file.exists()
@@ -91,10 +91,10 @@ def test_writing_is_atomic_and_rare(tmp_path, monkeypatch):
     problem, matrix = random_problem(0, n=50, p=5)
     file = tmp_path / "state"
     keep = Checkpoint(file, 3600.0, problem, matrix)
-    keep.save(np.zeros(50), np.zeros(50), np.zeros(50))
+    keep.save(np.zeros(50), lambda: pytest.fail("G is fetched for nothing"), np.zeros(50))
     assert not file.exists()  # too soon
     keep.seconds = 0.0
-    keep.save(np.ones(50), np.zeros(50), np.zeros(50))
+    keep.save(np.ones(50), lambda: np.zeros(50), np.zeros(50))
     before = file.read_bytes()
 
     def broken(*args, **options):
@@ -102,7 +102,7 @@ def test_writing_is_atomic_and_rare(tmp_path, monkeypatch):
 
     monkeypatch.setattr(np, "savez", broken)
     with pytest.raises(OSError, match="disk full"):
-        keep.save(np.zeros(50), np.zeros(50), np.zeros(50))
+        keep.save(np.zeros(50), lambda: np.zeros(50), np.zeros(50))
     assert file.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["state"]
 

@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 
 from tests.oracles import rbf
 from usmo import kernels
-from usmo.kernels import Kernel, KernelMatrix, resolve_gamma
+from usmo.kernels import Kernel, KernelMatrix, resolve_gamma, row_sums, stacked
 
 NAMES = ["linear", "rbf", "poly", "sigmoid"]
 PARAMETERS = {"linear": {}, "rbf": {"gamma": 0.7}, "poly": {"gamma": 0.7, "degree": 2, "coef0": 1.0},
@@ -118,3 +118,28 @@ def test_indefinite_kernels_are_seen(X):
     assert KernelMatrix(X @ X.T, Kernel("precomputed")).is_psd(rows)
     assert not KernelMatrix(X, Kernel("sigmoid", gamma=2.0, coef0=-1.0)).is_psd(rows)
     assert not KernelMatrix(-np.eye(30), Kernel("precomputed")).is_psd(rows)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_given_to_another_part_of_the_table(X, container, name, monkeypatch):
+    """Parts held alike serve each other, for rows far from the origin and far apart too."""
+    monkeypatch.setattr(kernels, "_FUSED_FROM", 40)
+    for table in (X, 1e3 * X, X + (1e3 if name == "rbf" and container is np.asarray else 0.0)):
+        whole = KernelMatrix(container(table), kernel(name))
+        parts = np.arange(20), np.arange(20, 30)
+        sums = [row_sums(whole.X[part], whole.kernel, 30) for part in parts]
+        centre = None if sums[0] is None else sum(sums) / 30
+        one, two = (whole.restrict(part, np.float64, 30, centre) for part in parts)
+        expected = whole.block(np.arange(30), np.arange(30))
+        scale = np.abs(expected).max()
+        out = np.zeros((4, 20))
+        one.write_given(two.given(np.array([3, 5, 9])), out, np.array([2, 0, 3]))
+        np.testing.assert_allclose(out[[2, 0, 3]], expected[[23, 25, 29], :20], atol=1e-11 * scale)
+        assert not out[1].any()
+        both = stacked([one.given(np.array([1, 4])), two.given(np.array([0]))])
+        v = np.array([1.0, -2.0, 3.0])
+        np.testing.assert_allclose(
+            two.product_with(both, v), expected[20:, [1, 4, 20]] @ v, atol=1e-11 * scale * np.abs(v).sum()
+        )
+        assert (one.entries, two.entries) == (60, 30)

@@ -10,6 +10,7 @@ import hashlib
 import os
 import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,10 +69,11 @@ class Checkpoint:
             )
         return state
 
-    def save(self, sigma: Array, G: Array, target: Array) -> None:
-        """Write the state if the last one is old enough."""
+    def save(self, sigma: Array, get_G: Callable[[], Array], target: Array) -> None:
+        """Write the state if the last one is old enough; G is fetched only then."""
         if time.monotonic() - self._last < self.seconds:
             return
+        G = get_G()
         with replacing(self.path, beside=self._temporary) as stream:
             np.savez(stream, format=_FORMAT, fingerprint=self._mark, sigma=sigma, G=G, target=target)
         self._last = time.monotonic()

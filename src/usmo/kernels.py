@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -39,6 +39,24 @@ _SMALL_BLOCK = 32
 _SAMPLE = 2000
 
 Rows = Index | slice
+_Take = Callable[[slice], tuple[Any, Any]]
+
+
+class Given(NamedTuple):
+    """Rows that go from one kernel matrix to another held alike: as they are held, with their norms for rbf."""
+
+    rows: Any
+    norms: Array
+
+
+def stacked(parts: list[Given]) -> Given:
+    """The rows of several matrices, one after the other."""
+    parts = [part for part in parts if part.rows.shape[0]]
+    if len(parts) == 1:
+        return parts[0]
+    rows = [part.rows for part in parts]
+    whole = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
+    return Given(whole, np.concatenate([part.norms for part in parts]))
 
 
 def worth_dense(X: Any) -> bool:
@@ -89,10 +107,11 @@ class KernelMatrix:
     """The kernel matrix of the rows of ``X``, never held whole.
 
     ``entries`` counts the kernel values computed so far. Products are made in ``dtype``, float64 unless said
-    otherwise, whatever the type of ``X`` is; only the tile at work is converted.
+    otherwise, whatever the type of ``X`` is; only the tile at work is converted. Rows that are far from the origin
+    are centred for rbf, unless they are said to be ``ready``.
     """
 
-    def __init__(self, X: Any, kernel: Kernel, dtype: Any = np.float64) -> None:
+    def __init__(self, X: Any, kernel: Kernel, dtype: Any = np.float64, *, ready: bool = False) -> None:
         self.kernel = kernel
         self.X = X
         self.dtype = np.dtype(dtype)
@@ -103,7 +122,7 @@ class KernelMatrix:
         if kernel.name == "rbf":
             self._norms = self._squared_norms(X).astype(self.dtype)
             wide = self._norms.size and kernel.gamma * self._norms.max() > _CENTRE_ABOVE
-            if wide and self.dtype == np.float64 and not sparse.issparse(X):
+            if wide and not ready and self.dtype == np.float64 and not sparse.issparse(X):
                 self._shift = X.mean(axis=0, dtype=np.float64)
                 self.X = np.asarray(X, dtype=np.float64) - self._shift
                 self._norms = self._squared_norms(self.X)
@@ -122,29 +141,64 @@ class KernelMatrix:
         self.entries += block.size
         return block
 
-    def write_rows(self, which: Index, out: Array, slots: Index) -> None:
-        """K[which, all], row i into ``out[slots[i]]``."""
-        if self._fuses(len(which) * len(self)):
+    def given(self, rows: Index) -> Given:
+        """Rows of this matrix, for another one held alike."""
+        return Given(self._convert(self.X[rows]), self._norms[rows] if self.kernel.name == "rbf" else self._norms)
+
+    def write_given(self, given: Given, out: Array, slots: Index) -> None:
+        """k(given row i, all rows) into ``out[slots[i]]``."""
+        rows, norms = self._received(given, slice(None))
+        self.entries += rows.shape[0] * len(self)
+        if self._fuses(rows.shape[0] * len(self)):
             from usmo.tiles import rbf_block
 
-            A, B = self._take(which), self._take(slice(None))
-            rbf_block(A, B, self._norms[which], self._norms, self.kernel.gamma, out, slots)
-            self.entries += len(which) * len(self)
-        else:
-            out[slots] = self.block(which, slice(None))
+            rbf_block(rows, self._take(slice(None)), norms, self._norms, self.kernel.gamma, out, slots)
+        elif self.kernel.name == "precomputed":
+            out[slots] = rows
+        elif len(self):
+            out[slots] = self._evaluate(rows, self._take(slice(None)), (norms, self._norms))
 
-    def restrict(self, rows: Index, dtype: Any) -> KernelMatrix:
-        """The kernel matrix of these rows alone, the rows held contiguously in the float type given."""
-        X, kernel = self.X[rows], self.kernel
-        if kernel.name == "precomputed":
+    def product_with(self, given: Given, v: Array) -> Array:
+        """Σ v[i]·k(row, given row i) for all rows, tile by tile."""
+        self.entries += len(self) * len(v)
+        if self._fuses(len(self) * len(v)):
+            return self._sums(self._held, len(self), lambda part: self._received(given, part), v)
+        out = np.zeros(len(self))
+        for right in _tiles(len(v), _SIDE):
+            rows, norms = self._received(given, right)
+            for left in _tiles(len(self), _SIDE):
+                if self.kernel.name == "precomputed":
+                    out[left] += rows[:, left].T @ v[right]
+                else:
+                    out[left] += self._evaluate(self._take(left), rows, (self._norms[left], norms)) @ v[right]
+        return out
+
+    def _received(self, given: Given, part: slice) -> tuple[Any, Array]:
+        """Some of the rows given, and their norms, as the products take them."""
+        rows = self._convert(given.rows[part])
+        if sparse.issparse(rows) and (self._dense or self.kernel.name == "precomputed"):
+            rows = rows.toarray()
+        # what comes from another process may be read-only, and would have the loops compiled once more
+        return rows, np.array(given.norms[part])
+
+    def _held(self, part: slice) -> tuple[Any, Array]:
+        """Some of the own rows, and their norms."""
+        return self._take(part), self._norms[part]
+
+    def restrict(self, rows: Index, dtype: Any, n: int | None = None, centre: Array | None = None) -> KernelMatrix:
+        """The kernel matrix of these rows alone, the rows held contiguously in the float type given.
+
+        Where they are some of ``n`` rows that are held alike, ``centre`` is the mean of them all; see
+        :func:`row_sums`.
+        """
+        X = self.X[rows]
+        if self.kernel.name == "precomputed":
             X = X[:, rows]
-        elif sparse.issparse(X) and kernel.name != "linear" and X.shape[0] * X.shape[1] <= _DENSE_COPY:
-            X = X.toarray()
-        if kernel.name == "rbf":
-            # distances from the centre, in units where γ is one: they cancel least, and fit every float type
-            scale, kernel = np.sqrt(kernel.gamma), replace(kernel, gamma=1.0)
-            X = X * scale if sparse.issparse(X) else _centred(X, scale, dtype)
-        return KernelMatrix(X.astype(dtype, copy=False), kernel, dtype)
+        if n is None:
+            n = len(rows)
+            sums = row_sums(X, self.kernel, n)
+            centre = None if sums is None else sums / max(1, n)
+        return prepared(X, self.kernel, dtype, n, centre)
 
     def diag(self, rows: Index) -> Array:
         """k(x, x) for the given rows."""
@@ -174,7 +228,10 @@ class KernelMatrix:
         """K[rows, cols] @ v for a vector or some columns v, tile by tile."""
         if self._fuses(len(rows) * len(cols)):
             self.entries += len(rows) * len(cols)
-            return self._sums(lambda part: (self._take(rows[part]), self._norms[rows[part]]), len(rows), cols, v)
+            return self._sums(
+                lambda part: (self._take(rows[part]), self._norms[rows[part]]), len(rows),
+                lambda part: (self._take(cols[part]), self._norms[cols[part]]), v,
+            )  # fmt: skip
         out = np.zeros((len(rows), *v.shape[1:]))
         for right in _tiles(len(cols), _SIDE):
             for left in _tiles(len(rows), _SIDE):
@@ -184,7 +241,7 @@ class KernelMatrix:
     def cross_product(self, Y: Any, v: Array) -> Array:
         """K(Y, X) @ v for new rows Y, tile by tile."""
         if self._fuses(Y.shape[0] * len(self)):
-            return self._sums(lambda part: self._new_rows(Y[part]), Y.shape[0], np.arange(len(self)), v)
+            return self._sums(lambda part: self._new_rows(Y[part]), Y.shape[0], self._held, v)
         out = np.zeros(Y.shape[0])
         for left in _tiles(Y.shape[0], _SIDE):
             A, squares = self._new_rows(Y[left])
@@ -214,15 +271,14 @@ class KernelMatrix:
         """Whether that many entries are left to the compiled tiles, which take dense rows only."""
         return self.kernel.name == "rbf" and self._dense and entries >= _FUSED_FROM
 
-    def _sums(self, take: Callable[[slice], tuple[Any, Any]], n: int, cols: Index, v: Array) -> Array:
-        """K(x, X[cols]) @ v for n rows x, which ``take`` hands out with their norms, by the compiled tiles."""
+    def _sums(self, take: _Take, n: int, sources: _Take, v: Array) -> Array:
+        """K(x, s) @ v for n rows x and rows s, both handed out with their norms, by the compiled tiles."""
         from usmo.tiles import rbf_sums
 
-        columns = v.reshape(len(cols), -1)
+        columns = v.reshape(len(v), -1)
         sums = np.zeros((n, columns.shape[1]))
-        for part in _tiles(len(cols), self.X.shape[1]):
-            S, norms = self._take(cols[part]), self._norms[cols[part]]
-            sums += rbf_sums(take, n, S, norms, self.kernel.gamma, columns[part])
+        for part in _tiles(len(v), self.X.shape[1]):
+            sums += rbf_sums(take, n, *sources(part), self.kernel.gamma, columns[part])
         return sums.reshape(n, *v.shape[1:])
 
     def spread(self, rows: Index) -> float:
@@ -276,6 +332,8 @@ class KernelMatrix:
                     f"got shape {block.shape}" + ("" if np.isfinite(block).all() else " with non-finite values")
                 )
             return block
+        if k.name != "rbf":
+            norms = None
         if norms is not None and not sparse.issparse(A) and A.shape[0] * B.shape[0] >= _FUSED_FROM:
             from usmo.tiles import rbf_block
 
@@ -305,9 +363,40 @@ def _tiles(n_rows: int, n_cols: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n_rows))
 
 
-def _centred(X: Any, scale: float, dtype: Any) -> Array:
-    """(X - mean)·scale, computed in float64 a part at a time, so that no whole float64 copy is made."""
-    centre = X.mean(axis=0, dtype=np.float64)
+def row_sums(X: Any, kernel: Kernel, n: int) -> Array | None:
+    """Σx over rows that are some of ``n``; all sums together, divided by n, are the centre.
+
+    None where rows are held as they are: all but rbf's, and sparse ones that are too many to be held dense.
+    """
+    if kernel.name != "rbf" or not _held_dense(X, kernel, n):
+        return None
+    if sparse.issparse(X):
+        return np.asarray(X.astype(np.float64).sum(axis=0)).ravel()
+    return X.sum(axis=0, dtype=np.float64)
+
+
+def prepared(X: Any, kernel: Kernel, dtype: Any, n: int, centre: Array | None) -> KernelMatrix:
+    """The kernel matrix of rows that are some of ``n``, held as the block solver takes them.
+
+    rbf rows are held as distances from the centre, in units where γ is one: they cancel least, and fit every float
+    type. Matrices with the same n and centre hold rows alike, and may be given each other's.
+    """
+    if sparse.issparse(X) and _held_dense(X, kernel, n):
+        X = X.toarray()
+    if kernel.name == "rbf":
+        scale, kernel = np.sqrt(kernel.gamma), replace(kernel, gamma=1.0)
+        X = X * scale if centre is None else _centred(X, centre, scale, dtype)
+    return KernelMatrix(X.astype(dtype, copy=False), kernel, dtype, ready=True)
+
+
+def _held_dense(X: Any, kernel: Kernel, n: int) -> bool:
+    if not sparse.issparse(X):
+        return True
+    return kernel.name not in ("linear", "precomputed") and n * X.shape[1] <= _DENSE_COPY
+
+
+def _centred(X: Any, centre: Array, scale: float, dtype: Any) -> Array:
+    """(X - centre)·scale, computed in float64 a part at a time, so that no whole float64 copy is made."""
     out = np.empty(X.shape, dtype=dtype)
     for part in _tiles(*X.shape):
         out[part] = (X[part] - centre) * scale

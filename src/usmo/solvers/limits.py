@@ -9,8 +9,8 @@ from collections.abc import Callable
 from usmo.problem import Array
 from usmo.solution import PassRecord, Status
 
-Save = Callable[[Array, Array, Array], None]
-"""Called with σ, G at it, and the point the solver is moving to, whenever these belong together."""
+Save = Callable[[Array, Callable[[], Array], Array], None]
+"""Called with σ, what fetches G at it, and the point the solver is moving to, whenever these belong together."""
 
 Progress = Callable[[PassRecord, Array], bool | None]
 """Called after each pass with its record and the σ reached; returning True ends the fit."""
@@ -52,9 +52,9 @@ class Limits:
         if self._progress is not None and self._progress(record, sigma):
             self._stopped = True
 
-    def save(self, sigma: Array, G: Array, target: Array) -> None:
+    def save(self, sigma: Array, get_G: Callable[[], Array], target: Array) -> None:
         if self._save is not None:
-            self._save(sigma, G, target)
+            self._save(sigma, get_G, target)
 
     def reached(self, iterations: int) -> Status | None:
         """The reason to stop now, if there is one."""

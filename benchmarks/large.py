@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from usmo.datasets import load
-from usmo.kernels import Kernel, KernelMatrix, resolve_gamma
+from usmo.gamma import resolve_gamma
+from usmo.kernels import Kernel, KernelMatrix
 from usmo.problem import PUProblem
 
 NAMES = ("mnist", "adult", "bank", "shuttle")

@@ -18,7 +18,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 from benchmarks.quality import split
 from usmo import PUSVC, path
 from usmo.datasets import LARGE, SMALL
-from usmo.kernels import resolve_gamma
+from usmo.gamma import resolve_gamma
 from usmo.selection import LAMS, PUSVCCV
 
 FACTORS = (0.3, 1.0, 3.0)

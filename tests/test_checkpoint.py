@@ -10,7 +10,7 @@ import pytest
 
 from tests.oracles import random_problem, random_table
 from usmo import PUSVC, training
-from usmo.checkpoint import Checkpoint
+from usmo.checkpoint import Checkpoint, fingerprint
 from usmo.training import train
 
 
@@ -44,7 +44,7 @@ def test_twenty_kills_lose_nothing(tmp_path, fit):
         os.waitpid(child, 0)
         kills += 1
         if file.exists():
-            assert Checkpoint(file, 0.0, problem, matrix).load() is not None
+            assert Checkpoint(file, 0.0, fingerprint(problem, matrix), problem.n).load() is not None
     resumed, again = train(problem, matrix, tol=1e-7, checkpoint=(file, 0.0))
     assert resumed.status == "optimal"
     assert again.primal == pytest.approx(proof.primal, rel=1e-9)
@@ -73,7 +73,7 @@ def test_other_data_parameters_or_files_are_refused(tmp_path):
     X, y = random_table(0, n=100, p=20)
     file = tmp_path / "state"
     problem, matrix = random_problem(0, n=100, p=20)
-    keep = Checkpoint(file, 0.0, problem, matrix)
+    keep = Checkpoint(file, 0.0, fingerprint(problem, matrix), problem.n)
     keep.save(np.zeros(100), lambda: np.zeros(100), np.zeros(100))
     with pytest.raises(ValueError, match="belongs to other data or parameters"):
         PUSVC(0.4, checkpoint=file).fit(X, y)
@@ -90,7 +90,7 @@ def test_other_data_parameters_or_files_are_refused(tmp_path):
 def test_writing_is_atomic_and_rare(tmp_path, monkeypatch):
     problem, matrix = random_problem(0, n=50, p=5)
     file = tmp_path / "state"
-    keep = Checkpoint(file, 3600.0, problem, matrix)
+    keep = Checkpoint(file, 3600.0, fingerprint(problem, matrix), problem.n)
     keep.save(np.zeros(50), lambda: pytest.fail("G is fetched for nothing"), np.zeros(50))
     assert not file.exists()  # too soon
     keep.seconds = 0.0

@@ -16,9 +16,11 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import usmo
-from usmo.dask import LinearPUSVC
+import usmo.dask
+from usmo.dask import PUSVC, LinearPUSVC
 from usmo.dask import cluster as clusters
 from usmo.dask.cluster import payload
+from usmo.linear_training import compile_linear_once
 from usmo.selection import PUSVCCV
 
 
@@ -116,6 +118,98 @@ def test_rows_narrowed_and_sampled_on_the_cluster_lead_to_the_same_optimum(clien
     plain = usmo.LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(X, y)
     model = LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(lazy(X, chunks), lazy(y, chunks))
     assert_equal_models(model, plain, X)
+
+
+KERNELS = {
+    "rbf": {},
+    "gamma": {"gamma": 0.7},
+    "poly": {"kernel": "poly", "degree": 2, "coef0": 1.0},
+    "callable": {"kernel": lambda A, B: (A @ B.T + 1.0) ** 2},
+    "censored": {"scenario": "censored"},
+    "nystroem": {"approximation": "nystroem", "n_components": 60},
+    "rff": {"approximation": "rff", "n_components": 60},
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernel_optimum_is_that_of_one_machine(client, name):
+    """Support, objective, certificate and account; 4,000 rows start from a subsample."""
+    X, y = rows(n=4000)
+    chunks = (1000, 7, 1600, 1543)
+    parameters = {"lam": 1e-3, "tol": 1e-4, **KERNELS[name]}
+    plain = usmo.PUSVC(0.3, **parameters).fit(X, y)
+    model = PUSVC(0.3, **parameters).fit(lazy(X, chunks), lazy(y, chunks))
+    assert model.certificate_.primal == pytest.approx(plain.certificate_.primal, rel=1e-7)
+    assert model.certificate_.relative_gap <= max(1e-8, 2 * plain.certificate_.relative_gap)
+    assert model.kernel_rows_ == pytest.approx(plain.kernel_rows_, rel=0.01)
+    assert model.threshold_ == pytest.approx(plain.threshold_, abs=1e-3)
+    np.testing.assert_allclose(model.decision_function(X), plain.decision_function(X), atol=1e-3)
+    if name == "rff":
+        assert not hasattr(model, "support_")
+        return
+    if name == "nystroem":
+        assert model.approximation_.changed == pytest.approx(plain.approximation_.changed, abs=0.01)
+    np.testing.assert_array_equal(model.support_, plain.support_)
+    np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
+
+
+@pytest.mark.parametrize("kind", ["csr", "frame", "weights"])
+def test_kernel_takes_every_kind_of_block(client, kind):
+    X, y = rows(n=1500)
+    chunks = (400, 7, 700, 543)
+    dX, dy, weight = lazy(X, chunks), lazy(y, chunks), None
+    if kind == "csr":
+        X = np.where(np.abs(X) > 1.0, X, 0.0)
+        dX = lazy(X, chunks).map_blocks(sparse.csr_matrix, dtype=float, meta=sparse.csr_matrix((0, 0)))
+        X = sparse.csr_matrix(X)
+    if kind == "frame":
+        X = pd.DataFrame(X, columns=list("abcde"))
+        dX, dy = dd.from_pandas(X, npartitions=3), dd.from_pandas(pd.Series(y), npartitions=3)
+    if kind == "weights":
+        weight = np.random.default_rng(1).integers(0, 3, len(y)).astype(float)
+    plain = usmo.PUSVC(0.3, lam=1e-3, tol=1e-5).fit(X, y, weight)
+    model = PUSVC(0.3, lam=1e-3, tol=1e-5).fit(dX, dy, weight)
+    assert_equal_models(model, plain, X, atol=1e-4)
+    np.testing.assert_array_equal(model.support_, plain.support_)
+    assert type(model.local()) is usmo.PUSVC
+    np.testing.assert_allclose(model.decision_function(dX).compute(), plain.decision_function(X), atol=1e-4)
+
+
+def test_kernel_rows_that_move_are_the_working_sets(client, monkeypatch):
+    """What goes to the shards with d columns: the labelled rows, the rows whose σ change, the support at the end."""
+    teams = []
+
+    class Noting(clusters.Cluster):
+        def close(self):
+            teams.append((self.account, self.answered()))
+            super().close()
+
+    monkeypatch.setattr("usmo.dask.driver.Cluster", Noting)
+    X, y = rows(n=4000)
+    chunks = (1000, 7, 1600, 1543)
+    model = PUSVC(0.3, lam=1e-3).fit(lazy(X, chunks), lazy(y, chunks))
+    ((account, answered),) = teams
+    row = 4 * 5 + 4  # float32, with its norm
+    # a row is handed out once for each time that its kernel row is computed, over all rows or over a subsample
+    assert answered["rows_of"] <= row * (model.kernel_rows_ - y.sum()) * 1.35
+    known = {"rows_of", "_rows_at", "_sampled"}
+    others = {name: size for name, size in answered.items() if name not in known}
+    assert max(others.values()) < 4_000_000  # K[W, W] and numbers per row, some hundred of them a round
+
+
+def test_what_is_not_for_a_cluster_is_refused(client):
+    X, y = rows(n=300, p=30)
+    chunks = (100, 100, 130)
+    for parameters, message in (
+        ({"kernel": "linear"}, r"kernel='linear' is not for a cluster; usmo.dask.LinearPUSVC"),
+        ({"kernel": "precomputed"}, r"kernel='precomputed' is not for a cluster"),
+        ({"solver": "qp"}, r"solver must be 'auto' or 'blocks' on a cluster, got 'qp'"),
+        ({"warm_start": True}, r"warm_start does not work on a cluster"),
+        ({"approximation": "rff", "kernel": "poly"}, r"approximation='rff' needs kernel='rbf'"),
+        ({"kernel": "poly", "degree": 200, "gamma": 1e3}, r"the kernel overflows on these rows"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            PUSVC(0.3, **parameters).fit(lazy(X, chunks), lazy(y, chunks))
 
 
 def test_prior_and_lam_are_found_from_a_sample(client):
@@ -249,6 +343,8 @@ def test_values_that_are_not_numbers_name_the_worker(client, monkeypatch):
     from usmo.shards import Found
     from usmo.solvers import interior_rows
 
+    compile_linear_once()  # not with the function below
+
     def predict(part, step):
         return Found((np.full((2, 6), np.nan), 0.0), (1.0,))
 
@@ -312,22 +408,24 @@ def killer(client, monkeypatch, at):
     return state
 
 
-@pytest.mark.parametrize("at", [2, 30])
-def test_a_worker_killed_in_mid_fit_does_not_change_the_optimum(at, monkeypatch):
+@pytest.mark.parametrize(("name", "at"), [("LinearPUSVC", 30), ("PUSVC", 12), ("PUSVC", 25)])
+def test_a_worker_killed_in_mid_fit_does_not_change_the_optimum(name, at, monkeypatch):
     X, y = rows()
-    plain = usmo.LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(X, y)
+    plain = getattr(usmo, name)(0.3, lam=1e-3, tol=1e-5).fit(X, y)
     with processes() as client:
         state = killer(client, monkeypatch, at)
-        model = LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(lazy(X), lazy(y))
+        model = getattr(usmo.dask, name)(0.3, lam=1e-3, tol=1e-5).fit(lazy(X), lazy(y))
     assert len(state["killed"]) == 1
-    assert_equal_models(model, plain, X)
+    assert_equal_models(model, plain, X, atol=1e-4)
 
 
-def test_a_dead_driver_goes_on_from_its_checkpoint(client, monkeypatch, tmp_path):
+@pytest.mark.parametrize("name", ["LinearPUSVC", "PUSVC"])
+def test_a_dead_driver_goes_on_from_its_checkpoint(client, monkeypatch, tmp_path, name):
     X, y = rows()
-    plain = usmo.LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(X, y)
+    kind = getattr(usmo.dask, name)
+    plain = getattr(usmo, name)(0.3, lam=1e-3, tol=1e-5).fit(X, y)
     file = tmp_path / "fit.npz"
-    model = LinearPUSVC(0.3, lam=1e-3, tol=1e-5, checkpoint=file, checkpoint_seconds=0)
+    model = kind(0.3, lam=1e-3, tol=1e-5, checkpoint=file, checkpoint_seconds=0)
     real, calls = clusters.Cluster._call, []
 
     def call(self, work, args):
@@ -342,11 +440,11 @@ def test_a_dead_driver_goes_on_from_its_checkpoint(client, monkeypatch, tmp_path
             model.fit(lazy(X), lazy(y))
     assert file.exists()
     with pytest.raises(ValueError, match=r"belongs to other data or parameters"):
-        LinearPUSVC(0.3, lam=1e-2, checkpoint=file).fit(lazy(X), lazy(y))
+        kind(0.3, lam=1e-2, checkpoint=file).fit(lazy(X), lazy(y))
     model.fit(lazy(X), lazy(y))
     assert not file.exists()
-    assert model.n_iter_ < LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(lazy(X), lazy(y)).n_iter_
-    assert_equal_models(model, plain, X)
+    assert model.n_iter_ < kind(0.3, lam=1e-3, tol=1e-5).fit(lazy(X), lazy(y)).n_iter_
+    assert_equal_models(model, plain, X, atol=1e-4)
     file.write_bytes(b"nonsense")
     with pytest.raises(ValueError, match=r"is not a checkpoint of usmo"):
         model.fit(lazy(X), lazy(y))

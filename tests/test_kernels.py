@@ -8,7 +8,8 @@ from sklearn.svm import SVC
 
 from tests.oracles import rbf
 from usmo import kernels
-from usmo.kernels import Kernel, KernelMatrix, resolve_gamma, row_sums, stacked
+from usmo.gamma import resolve_gamma
+from usmo.kernels import Kernel, KernelMatrix, row_sums, stacked
 
 NAMES = ["linear", "rbf", "poly", "sigmoid"]
 PARAMETERS = {"linear": {}, "rbf": {"gamma": 0.7}, "poly": {"gamma": 0.7, "degree": 2, "coef0": 1.0},

@@ -162,14 +162,18 @@ class ApproximateFit:
     comparison: Approximation
 
     def expansion(self, X: Any) -> dict[str, Any]:
-        """The fitted attributes that make up f: support vectors for "nystroem", the map for "rff"."""
-        if self.landmarks is None:
-            return {"_map": self.map, "_map_coef": self.fit.coef}
-        return {
-            "support_": self.landmarks,
-            "support_vectors_": X[self.landmarks],
-            "dual_coef_": self.map.coefficients(self.fit.coef)[None, :],
-        }
+        return expansion(self.map, self.fit.coef, X, self.landmarks)
+
+
+def expansion(mapped: Any, coef: Array, X: Any, landmarks: Index | None) -> dict[str, Any]:
+    """The fitted attributes that make up f: support vectors for "nystroem", the map for "rff"."""
+    if landmarks is None:
+        return {"_map": mapped, "_map_coef": coef}
+    return {
+        "support_": landmarks,
+        "support_vectors_": X[landmarks],
+        "dual_coef_": mapped.coefficients(coef)[None, :],
+    }
 
 
 def check(model: Any) -> None:
@@ -209,12 +213,13 @@ def approximate(
     fit = train_linear(
         problem, mapped_features(X, mapped), tol=tol, max_iter=max_iter, max_time=max_time, progress=progress
     )
-    return ApproximateFit(fit, mapped, landmarks, _compared(problem, X, kernel, kind, mapped, tol, seed))
+    return ApproximateFit(fit, mapped, landmarks, compared(problem, X, kernel, kind, mapped, tol, seed))
 
 
-def _compared(
+def compared(
     problem: PUProblem, X: Any, kernel: Kernel, kind: str, mapped: Any, tol: float, seed: int
 ) -> Approximation:
+    """How far off the map is: an exact fit and one of mapped features on a sample of the problem's rows."""
     rng = np.random.default_rng(seed)
     some = np.sort(rng.permutation(problem.n)[:_COMPARED])
     few = np.sort(rng.permutation(problem.p)[:_COMPARED])

@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from usmo.calibration import calibrated
 from usmo.features import as_features
-from usmo.kernels import Kernel, KernelMatrix, resolve_gamma
+from usmo.gamma import resolve_gamma
+from usmo.kernels import Kernel, KernelMatrix
 from usmo.priors import Consensus
 from usmo.problem import Array, PUProblem
 from usmo.progress import CallbackSupportMixin, with_callbacks

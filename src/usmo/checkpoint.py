@@ -40,17 +40,17 @@ def fingerprint(problem: PUProblem, kernel: KernelMatrix) -> str:
 
 
 class Checkpoint:
-    """The state of one fit in the file ``path``, written at most every ``seconds``."""
+    """The state of one fit in the file ``path``, written at most every ``seconds``.
 
-    def __init__(
-        self, path: str | os.PathLike[str], seconds: float, problem: PUProblem, kernel: KernelMatrix
-    ) -> None:
+    ``mark`` is the digest of all that it depends on, ``n`` the number of unlabelled rows.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], seconds: float, mark: str, n: int) -> None:
         self.path, self.seconds = Path(path), seconds
         if not self.path.parent.is_dir():
             raise ValueError(f"checkpoint must lie in an existing folder, got {str(path)!r}")
         self._temporary = self.path.with_name(f"{self.path.name}.tmp")
-        self._mark = fingerprint(problem, kernel)
-        self._n = problem.n
+        self._mark, self._n = mark, n
         self._last = time.monotonic()
 
     def load(self) -> tuple[Array, Array, Array] | None:

@@ -26,12 +26,16 @@ def is_reached(certificate: Certificate, largest: float, tol: float) -> bool:
 def checked(problem: PUProblem, kernel: KernelMatrix) -> bool:
     """Whether the kernel is positive semidefinite, as far as a sample tells; an error if it is unusable."""
     used = np.union1d(problem.positives, problem.unlabelled)
-    largest = float(np.abs(kernel.diag(used)).max())
-    if not largest * problem.total * len(used) < _LARGEST:
+    refuse_overflow(float(np.abs(kernel.diag(used)).max()), problem.total, len(used))
+    return kernel.is_psd(used)
+
+
+def refuse_overflow(largest: float, total: float, rows: int) -> None:
+    """An error if sums of kernel values do not fit float64; ``largest`` is the largest k(x, x)."""
+    if not largest * total * rows < _LARGEST:
         raise ValueError(
             "the kernel overflows on these rows: scale the columns of X, raise lam, or lower gamma or degree"
         )
-    return kernel.is_psd(used)
 
 
 def judged(

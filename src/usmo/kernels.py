@@ -81,28 +81,6 @@ class Kernel:
         )
 
 
-def resolve_gamma(gamma: str | float, X: Any, weight: Array | None = None) -> float:
-    """γ as in scikit-learn's SVC: "scale" is 1/(d·var(X)), rows counted with their weight; "auto" is 1/d."""
-    if not isinstance(gamma, str):
-        return float(gamma)
-    d = X.shape[1]
-    if gamma == "auto":
-        return 1.0 / d
-    share = np.ones(X.shape[0]) if weight is None else weight / weight.max()
-    share /= share.sum()
-    if sparse.issparse(X):
-        X = X.astype(np.float64)
-    centre = float(np.mean(share @ X))
-    if sparse.issparse(X):
-        variance = float(np.mean(share @ X.multiply(X))) - centre**2
-    else:
-        variance = float(
-            sum(share[part] @ np.mean((X[part] - np.float64(centre)) ** 2, axis=1) for part in _tiles(len(X), d))
-        )
-    constant = variance <= (8.0 * np.finfo(float).eps * centre) ** 2
-    return 1.0 if constant else 1.0 / (d * variance)
-
-
 class KernelMatrix:
     """The kernel matrix of the rows of ``X``, never held whole.
 
@@ -164,9 +142,9 @@ class KernelMatrix:
         if self._fuses(len(self) * len(v)):
             return self._sums(self._held, len(self), lambda part: self._received(given, part), v)
         out = np.zeros(len(self))
-        for right in _tiles(len(v), _SIDE):
+        for right in tiles(len(v), _SIDE):
             rows, norms = self._received(given, right)
-            for left in _tiles(len(self), _SIDE):
+            for left in tiles(len(self), _SIDE):
                 if self.kernel.name == "precomputed":
                     out[left] += rows[:, left].T @ v[right]
                 else:
@@ -220,7 +198,7 @@ class KernelMatrix:
         if 2 * len(cols) < len(self):
             return self.block(which, cols)
         out = np.empty((len(which), len(self)), dtype=self.dtype)
-        for part in _tiles(len(self), max(self.X.shape[1], len(which))):
+        for part in tiles(len(self), max(self.X.shape[1], len(which))):
             out[:, part] = self.block(which, part)
         return out[:, cols]
 
@@ -233,8 +211,8 @@ class KernelMatrix:
                 lambda part: (self._take(cols[part]), self._norms[cols[part]]), v,
             )  # fmt: skip
         out = np.zeros((len(rows), *v.shape[1:]))
-        for right in _tiles(len(cols), _SIDE):
-            for left in _tiles(len(rows), _SIDE):
+        for right in tiles(len(cols), _SIDE):
+            for left in tiles(len(rows), _SIDE):
                 out[left] += self.block(rows[left], cols[right]) @ v[right]
         return out
 
@@ -243,9 +221,9 @@ class KernelMatrix:
         if self._fuses(Y.shape[0] * len(self)):
             return self._sums(lambda part: self._new_rows(Y[part]), Y.shape[0], self._held, v)
         out = np.zeros(Y.shape[0])
-        for left in _tiles(Y.shape[0], _SIDE):
+        for left in tiles(Y.shape[0], _SIDE):
             A, squares = self._new_rows(Y[left])
-            for right in _tiles(len(self), _SIDE):
+            for right in tiles(len(self), _SIDE):
                 norms = None if squares is None else (squares, self._norms[right])
                 out[left] += self._evaluate(A, self._take(right), norms) @ v[right]
         return out
@@ -277,7 +255,7 @@ class KernelMatrix:
 
         columns = v.reshape(len(v), -1)
         sums = np.zeros((n, columns.shape[1]))
-        for part in _tiles(len(v), self.X.shape[1]):
+        for part in tiles(len(v), self.X.shape[1]):
             sums += rbf_sums(take, n, *sources(part), self.kernel.gamma, columns[part])
         return sums.reshape(n, *v.shape[1:])
 
@@ -357,7 +335,8 @@ class KernelMatrix:
         return np.tanh(dots) if k.name == "sigmoid" else dots**k.degree
 
 
-def _tiles(n_rows: int, n_cols: int) -> Iterator[slice]:
+def tiles(n_rows: int, n_cols: int) -> Iterator[slice]:
+    """Consecutive rows that make tiles of a bounded size."""
     step = max(1, TILE_BYTES // (8 * max(1, n_cols)))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
@@ -398,6 +377,6 @@ def _held_dense(X: Any, kernel: Kernel, n: int) -> bool:
 def _centred(X: Any, centre: Array, scale: float, dtype: Any) -> Array:
     """(X - centre)·scale, computed in float64 a part at a time, so that no whole float64 copy is made."""
     out = np.empty(X.shape, dtype=dtype)
-    for part in _tiles(*X.shape):
+    for part in tiles(*X.shape):
         out[part] = (X[part] - centre) * scale
     return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from usmo import start as starts
-from usmo.checkpoint import Checkpoint
+from usmo.checkpoint import Checkpoint, fingerprint
 from usmo.features import ArrayFeatures
 from usmo.judging import checked, is_reached, judged
 from usmo.kernels import Kernel, KernelMatrix
@@ -26,6 +27,9 @@ _MOST_CACHE, _CACHE_SHARE = 400.0, 0.25
 """The block solver's row cache by default: this share of the free memory, at most this many megabytes."""
 
 _USMO_CACHE = 200.0
+
+Known = tuple[Array, Array]
+"""Some σ and q - Kσ at it."""
 
 _QP_GAP = 1e-6
 """Relative gap above which the QP library's answer is reported as short of precision."""
@@ -61,7 +65,7 @@ def train(
         )  # fmt: skip
         return fit.solution, fit.certificate
     psd = checked(problem, kernel)
-    file = None if checkpoint is None else Checkpoint(*checkpoint, problem, kernel)
+    file = None if checkpoint is None else Checkpoint(*checkpoint, fingerprint(problem, kernel), problem.n)
     known = None if file is None else file.load()
     if solver == "qp":
         if not psd:
@@ -76,39 +80,58 @@ def train(
     compile_once()
     from usmo.solvers import blocks, usmo
 
+    megabytes = default_cache() if cache_size is None else cache_size
+
+    def run(sigma: Array | None, known: Known | None, attempt: int, steps: int, left: float | None) -> Solution:
+        if solver == "usmo":
+            return usmo.solve(
+                problem, kernel, starts.paper(problem, kernel) if sigma is None else sigma,
+                tol=tol, max_iter=steps, max_time=left, progress=progress,
+                cache_size=_USMO_CACHE if cache_size is None else cache_size,
+            )  # fmt: skip
+        # the first correction is small enough for the float type of the first run, later ones are not
+        space = blocks.Workspace.of(problem, kernel, np.float64, megabytes) if attempt > 1 else None
+        return blocks.solve(
+            problem, kernel, sigma, known=known, workspace=space, cache_size=megabytes, tol=tol, max_iter=steps,
+            max_time=left, progress=progress, save=None if file is None else file.save,
+        )  # fmt: skip
+
+    begin, at = (start, None) if known is None else (known[2], (known[0], known[1]))
+    found = refined(
+        run, lambda solution: judged(problem, kernel, solution, psd), begin, at, tol, max_iter, max_time
+    )
+    if file is not None:
+        file.done()
+    return found
+
+
+def refined(
+    run: Callable[[Array | None, Known | None, int, int, float | None], Solution],
+    judge: Callable[[Solution], tuple[Solution, Certificate]],
+    start: Array | None,
+    known: Known | None,
+    tol: float,
+    max_iter: int,
+    max_time: float | None,
+) -> tuple[Solution, Certificate]:
+    """Solve, judge by values computed afresh, and go on from these where what the solver kept has drifted.
+
+    ``run`` gets a start, some σ with its G, how often it was called before, and the steps and seconds left.
+    """
     limits = Limits(max_iter, max_time)
-    sigma = start if known is None else known[2]
-    G_known = None if known is None else (known[0], known[1])
     solution: Solution | None = None
     attempt = 0
     while True:
         steps = max_iter if max_iter < 0 or solution is None else max_iter - solution.iterations
         left = None if max_time is None else max(0.0, max_time - limits.seconds)
-        if solver == "usmo":
-            found = usmo.solve(
-                problem, kernel, starts.paper(problem, kernel) if sigma is None else sigma,
-                tol=tol, max_iter=steps, max_time=left, progress=progress,
-                cache_size=_USMO_CACHE if cache_size is None else cache_size,
-            )  # fmt: skip
-        else:
-            megabytes = default_cache() if cache_size is None else cache_size
-            # the first correction is small enough for the float type of the first run, later ones are not
-            space = blocks.Workspace.of(problem, kernel, np.float64, megabytes) if attempt > 1 else None
-            found = blocks.solve(
-                problem, kernel, sigma, known=G_known, workspace=space, cache_size=megabytes,
-                tol=tol, max_iter=steps, max_time=left, progress=progress,
-                save=None if file is None else file.save,
-            )  # fmt: skip
+        found = run(start, known, attempt, steps, left)
         solution = found if solution is None else found.continued_from(solution)
-        solution, certificate = judged(problem, kernel, solution, psd)
+        solution, certificate = judge(solution)
         reached = is_reached(certificate, float(np.abs(solution.G).max()), tol)
         if solution.status in ("optimal", "precision") and not reached and attempt < _RESUMES:
-            # what the solver kept up to date has drifted: go on from the fresh values
             attempt += 1
-            sigma, G_known = solution.sigma, (solution.sigma, solution.G)
+            start, known = solution.sigma, (solution.sigma, solution.G)
             continue
-        if file is not None:
-            file.done()
         if solution.status in ("optimal", "precision"):
             solution = replace(solution, status="optimal" if reached else "precision")
         return solution, certificate

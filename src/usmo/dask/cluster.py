@@ -48,13 +48,13 @@ class Kept:
         self.bytes: dict[str, int] = {}
 
     def __sizeof__(self) -> int:
-        return int(getattr(self.shard, "nbytes", 1000))
+        return 1000 + sum(int(getattr(value, "nbytes", 0)) for value in vars(self.shard).values())
 
 
 class Cluster:
-    """Shards opened by ``open_shard(*block, *args)`` for every block, where the block is.
+    """Shards opened by ``open_shard(block, *args)`` for every block, where the block is.
 
-    ``blocks`` are tuples of futures, ``args`` may have an :class:`usmo.shards.Each` among them.
+    ``args`` may have an :class:`usmo.shards.Each` among them. ``account`` tells what was asked of the shards.
     """
 
     def __init__(
@@ -63,23 +63,17 @@ class Cluster:
         self.client, self.blocks = client, list(blocks)
         self.size = len(self.blocks)
         self.account: dict[str, Account] = {}
-        self._recipe = open_shard, args
-        self.again()
-
-    def again(self) -> None:
-        """Open all shards as they were at first, where their rows are now."""
-        self._shards: list[Future] = []
+        self._served = 0
         wait(self.blocks)
         raise_errors(self.blocks)
         holders = self.client.who_has(self.blocks)
         if not all(holders.get(block.key) for block in self.blocks):
             raise Lost
         self.owners = [sorted(holders[block.key])[0] for block in self.blocks]
-        open_shard, args = self._recipe
-        self._served = 0
+        sent, own = self._split(args)
         self._shards = [
             self.client.submit(
-                _opened, open_shard, f"partition {k}", block, *of_shard(args, k), workers=[owner], pure=False,
+                _opened, open_shard, f"partition {k}", block, sent, own[k], workers=[owner], pure=False,
             )
             for k, (block, owner) in enumerate(zip(self.blocks, self.owners, strict=True))
         ]  # fmt: skip
@@ -115,19 +109,24 @@ class Cluster:
         account = self.account.setdefault(_name(work, args), Account())
         account.calls += 1
         account.asked += sum(payload(of_shard(args, k)) for k in range(self.size))
-        common = [None if isinstance(arg, Each) else arg for arg in args]
-        size = sum(int(getattr(arg, "nbytes", 0)) for arg in common)
-        sent: Any = common
-        if size > _LARGE:
-            sent = self.client.scatter(common, broadcast=True, hash=False)
-        differing = [k for k, arg in enumerate(args) if isinstance(arg, Each)]
-        own = [{k: args[k][shard] for k in differing} for shard in range(self.size)]
+        sent, own = self._split(args)
         return [
             self.client.submit(
                 _applied, kept, self._served, work, sent, mine, workers=[owner], pure=False,
             )
             for (kept, owner), mine in zip(self._places, own, strict=True)
         ]  # fmt: skip
+
+    def _split(self, args: Sequence[Any]) -> tuple[Any, list[dict[int, Any]]]:
+        """Arguments that all shards share, a future for large ones, which every worker gets once; the others."""
+        common: Any = [None if isinstance(arg, Each) else arg for arg in args]
+        differing = [k for k, arg in enumerate(args) if isinstance(arg, Each)]
+        if payload(common) > _LARGE:
+            try:
+                common = self.client.scatter([common], broadcast=True, hash=False)[0]
+            except (OSError, TimeoutError):  # a worker went away
+                raise Lost from None
+        return common, [{k: args[k][shard] for k in differing} for shard in range(self.size)]
 
     def _results(self, futures: list[Future]) -> list[Any]:
         """The results, or Lost if a worker that keeps a shard is not there any more."""
@@ -153,8 +152,12 @@ def raise_errors(futures: Sequence[Future]) -> None:
             future.result()
 
 
-def _opened(open_shard: Callable[..., Any], name: str, block: Any, *args: Any) -> Kept:
-    return Kept(open_shard(block, *args), name)
+def _opened(open_shard: Callable[..., Any], name: str, block: Any, common: list[Any], own: dict[int, Any]) -> Kept:
+    return Kept(open_shard(block, *_both(common, own)), name)
+
+
+def _both(common: list[Any], own: dict[int, Any]) -> list[Any]:
+    return [own.get(k, arg) for k, arg in enumerate(common)]
 
 
 def _applied(kept: Kept, call: int, work: Callable[..., Any], common: list[Any], own: dict[int, Any]) -> Any:
@@ -162,7 +165,7 @@ def _applied(kept: Kept, call: int, work: Callable[..., Any], common: list[Any],
         return kept.answer
     if call != kept.served + 1:
         raise Lost
-    args = [own.get(k, arg) for k, arg in enumerate(common)]
+    args = _both(common, own)
     answer = work(kept.shard, *args)
     if isinstance(answer, Found) and any(np.isnan(part).any() for part in (*answer.sums, *answer.highs)):
         raise ValueError(

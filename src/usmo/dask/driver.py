@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from usmo.atomic import replacing
 from usmo.dask.cluster import Cluster
 from usmo.dask.partitions import Partitions, as_rows, width_of
-from usmo.problem import Array
+from usmo.problem import Array, Index
 from usmo.shards import Lost
 from usmo.table import Table
 
@@ -110,13 +110,13 @@ class Predicting:
     _plain: Any
     """The class of the same model on one machine."""
 
-    def _known(self, table: Partitions, gamma: float) -> tuple[Table, dict[str, Any]]:
-        """A sample of the table, with the prior and λ given or found from it."""
+    def _known(self, table: Partitions, gamma: float) -> tuple[Table, Index, dict[str, Any]]:
+        """A sample of the table, which rows it has, and the prior and λ given or found from it."""
         model: Any = self
         most = max(_SAMPLED, model._selection_rows) if model.lam == "cv" else _SAMPLED
-        sample = table.sample(most, model.scenario, model._seed())
+        sample, rows = table.sample(most, model.scenario, model._seed())
         known = model._known_prior(sample)
-        return sample, known | model._chosen_lam(sample, known["prior_"], gamma)
+        return sample, rows, known | model._chosen_lam(sample, known["prior_"], gamma)
 
     def _named(self, table: Partitions) -> None:
         self.__dict__.pop("feature_names_in_", None)

@@ -23,7 +23,7 @@ from usmo.features import ArrayFeatures, Blocks, largest_row
 from usmo.linear_training import GAP_SHARE, LinearModel, certified, compile_linear_once, refuse_large
 from usmo.problem import Array, PUProblem
 from usmo.progress import printed
-from usmo.shards import Found
+from usmo.shards import Found, Team
 from usmo.solvers.limits import Progress
 from usmo.table import Table
 
@@ -87,7 +87,7 @@ class LinearPUSVC(Predicting, usmo.linear.LinearPUSVC):
             super()._fit(X, y, sample_weight, context)
             return
         table = partitions(current_client(), X, y, sample_weight)
-        sample, known = self._known(table, 1.0)
+        sample, _, known = self._known(table, 1.0)
         start = None
         if self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == table.columns:
             start = self.coef_[0], float(self.intercept_[0] + self.threshold_)
@@ -115,19 +115,18 @@ class LinearPUSVC(Predicting, usmo.linear.LinearPUSVC):
                 "history_": found.model.history,
             }
         )
-        settle(self, sample, found)
+        settled(self, sample, found.team, found.beta)
 
     _plain = usmo.linear.LinearPUSVC
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A certified model, and the team that has σ and f."""
+    """A certified model, and the team that has σ and, with ``beta``, f."""
 
     model: LinearModel
     team: Cluster
-    shift: float
-    """β of the team's centred rows less the model's."""
+    beta: float
 
 
 def open_rows(
@@ -191,7 +190,7 @@ def train_blocks(
             guess=lambda w, beta: state.note(w, beta - float(w @ shift)),
         )  # fmt: skip
         model = certified(team, reached, centre, tol)
-        found = Trained(model, team, float(model.coef @ shift))
+        found = Trained(model, team, model.beta + float(model.coef @ shift))
         settle(found)
         return found
 
@@ -200,14 +199,13 @@ def train_blocks(
     return found
 
 
-def settle(model: PUClassifier, sample: Table, found: Trained) -> None:
-    """Threshold and probabilities of a model from the f that the shards have."""
-    beta = found.model.beta + found.shift
-    found.team.total(_decided, beta)
-    parts = found.team.gather(_some_decisions, _CALIBRATED // found.team.size, CALIBRATED // found.team.size)
+def settled(model: PUClassifier, sample: Table, team: Team, beta: float) -> None:
+    """Threshold and probabilities of a model from f - β that the shards have (:class:`usmo.judging.Judged`)."""
+    team.total(_decided, beta)
+    parts = team.gather(_some_decisions, _CALIBRATED // team.size, CALIBRATED // team.size)
     f_p, c1, f_u, c2 = (np.concatenate([part[k] for part in parts]) for k in range(4))
     # c1 and c2 are the weights in another unit
-    model._settle(sample, found.team, (f_p, c1 / c1.max()), (f_u, c2 / c2.max()))
+    model._settle(sample, team, (f_p, c1 / c1.max()), (f_u, c2 / c2.max()))
 
 
 def _measured(shard: Any) -> Found:

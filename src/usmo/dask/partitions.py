@@ -54,8 +54,8 @@ class Partitions:
         """``work(block, *args)`` of every block."""
         return self.client.gather([self.client.submit(work, block, *args, pure=False) for block in self.blocks])
 
-    def sample(self, most: int, scenario: str, seed: int) -> Table:
-        """At most so many labelled and so many unlabelled rows, drawn at random, here.
+    def sample(self, most: int, scenario: str, seed: int) -> tuple[Table, Index]:
+        """At most so many labelled and so many unlabelled rows, drawn at random, here; and which rows they are.
 
         In the censored scenario the shares of the two matter, and both are thinned alike.
         """
@@ -71,16 +71,27 @@ class Partitions:
                 for k, block in enumerate(self.blocks)
             ]
         )
-        rows = [part.X for part in found]
-        X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
-        weight = np.concatenate([part.weight for part in found]) if self.weighted else None
-        return Table.of(X, np.concatenate([part.y for part in found]), weight, square=False)
+        X = together([part.X for part, _ in found])
+        y = np.concatenate([part.y for part, _ in found])
+        weight = np.concatenate([part.weight for part, _ in found]) if self.weighted else None
+        rows = np.concatenate([rows + first for (_, rows), first in zip(found, self.firsts, strict=True)])
+        return Table.of(X, y, weight, square=False), rows
+
+    @property
+    def firsts(self) -> list[int]:
+        """The number of each block's first row."""
+        return np.cumsum([0] + [facts.rows for facts in self.facts[:-1]]).tolist()
 
     def masses(self, scenario: str) -> tuple[float, float, float]:
         """The largest weight, and in units of it the weight of P and of the unlabelled sample."""
         top = max(f.largest for f in self.facts)
         found = np.sum(self.gather(_masses, self.classes, top, scenario), axis=0)
         return top, float(found[0]), float(found[1])
+
+
+def together(rows: list[Any]) -> Any:
+    """Rows of several blocks in one piece."""
+    return sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
 
 
 def parts_of(block: Block, classes: np.ndarray, scenario: str) -> tuple[Index, Index]:
@@ -99,14 +110,14 @@ def _masses(block: Block, classes: np.ndarray, top: float, scenario: str) -> tup
     return tuple(exact_sum(weights_of(block, rows, top)) for rows in (labelled, unlabelled))  # type: ignore[return-value]
 
 
-def _sampled(block: Block, classes: np.ndarray, sizes: list[int], seed: int) -> Block:
+def _sampled(block: Block, classes: np.ndarray, sizes: list[int], seed: int) -> tuple[Block, Index]:
     rng = np.random.default_rng(seed)
     kinds = [np.flatnonzero(block.y == value) for value in classes]
     parts = [
         rng.choice(rows, min(size, len(rows)), replace=False) for rows, size in zip(kinds, sizes, strict=True)
     ]
     rows = np.sort(np.concatenate(parts))
-    return Block(block.X[rows], block.y[rows], None if block.weight is None else block.weight[rows])
+    return Block(block.X[rows], block.y[rows], None if block.weight is None else block.weight[rows]), rows
 
 
 def partitions(client: Client, X: Any, y: Any, sample_weight: Any = None) -> Partitions:

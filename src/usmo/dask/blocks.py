@@ -1,0 +1,205 @@
+"""The block solver on a cluster: its problem on the driver, its rows on the workers."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from usmo.checkpoint import Checkpoint
+from usmo.dask.cluster import Cluster
+from usmo.dask.driver import through_losses
+from usmo.dask.partitions import Block, Partitions, parts_of, together, weights_of
+from usmo.judging import Judged, refuse_overflow, verdict
+from usmo.kernels import Kernel, KernelMatrix, row_sums
+from usmo.problem import Array, Certificate, Index, PUProblem
+from usmo.shards import Each, Inside
+from usmo.solution import Solution
+from usmo.solvers import blocks
+from usmo.solvers.columns import Columns, columns_of
+from usmo.solvers.limits import Progress
+from usmo.table import Table
+from usmo.training import Known, compile_once, refined
+
+
+class Piece:
+    """A shard: a block, its part of the problem, and what the solver and the certificate keep for its rows."""
+
+    columns: Columns
+    judged: Judged
+
+    def __init__(
+        self, block: Block, classes: np.ndarray, scenario: str, kernel: Kernel, first: int, c1: Array, c2: Array
+    ) -> None:
+        compile_once()
+        self.X, self.kernel, self.first = block.X, kernel, first
+        self.problem = PUProblem(*parts_of(block, classes, scenario), c1, c2)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A certified solution with its support, and the team that has f - β."""
+
+    solution: Solution
+    certificate: Certificate
+    support: Index
+    vectors: Any
+    alpha: Array
+    team: Inside
+
+
+class Task:
+    """What the driver knows: the problem over all rows, the labelled rows, the float type of kernel rows."""
+
+    def __init__(
+        self, table: Partitions, kernel: Kernel, sample: Table, prior: float, lam: float, scenario: str, tol: float
+    ) -> None:
+        self.table, self.kernel, self.scenario = table, kernel, scenario
+        top, of_p, of_u = table.masses(scenario)
+        found = table.gather(_described, table.classes, scenario, kernel, top)
+        self.sizes = [len(part.unlabelled) for part in found]
+        offsets = zip(found, table.firsts, strict=True)
+        both = [(part.labelled + first, part.unlabelled + first) for part, first in offsets]
+        positives, unlabelled = (np.concatenate([rows[k] for rows in both]) for k in (0, 1))
+        w_p, w_u = (np.concatenate([part.weights[k] for part in found]) for k in (0, 1))
+        self.problem = PUProblem.of_masses(prior, lam, positives, unlabelled, (w_p, of_p), (w_u, of_u))
+        self.p_sizes = [len(part.labelled) for part in found]
+        self.P_rows = together([part.P_rows for part in found])
+        self.rows = sum(facts.rows for facts in table.facts)
+        largest = max(part.largest for part in found)
+        refuse_overflow(largest, self.problem.total, self.rows)
+        some = KernelMatrix(sample.X, kernel)
+        self.psd = some.is_psd(sample.rows)
+        spread = some.spread(sample.rows) if kernel.name == "rbf" else 0.0
+        c2_max = float(self.problem.c2.max())
+        self.dtype = blocks.float_type(kernel.name, largest, spread, c2_max, self.problem.total, tol)
+        sums = table.gather(_unlabelled_sums, table.classes, scenario, kernel, self.problem.n)
+        self.centre = None if sums[0] is None else np.sum(sums, axis=0) / self.problem.n
+
+    def mark(self) -> str:
+        """A digest of what a checkpoint depends on: the problem, the kernel, sums over the rows."""
+        k, digest = self.kernel, hashlib.blake2b(digest_size=16)
+        digest.update(repr((str(k.name), k.gamma, k.degree, k.coef0, self.rows, self.table.columns)).encode())
+        P = self.P_rows.toarray() if hasattr(self.P_rows, "toarray") else self.P_rows
+        arrays = (self.problem.positives, self.problem.unlabelled, self.problem.c1, self.problem.c2, P)
+        for part in (*arrays, np.zeros(0) if self.centre is None else self.centre):
+            digest.update(np.ascontiguousarray(part).view(np.uint8).data)
+        return digest.hexdigest()
+
+    def parts(self, values: Array, sizes: list[int]) -> Each:
+        return Each(np.split(values, np.cumsum(sizes)[:-1]))
+
+    def fit(
+        self,
+        *,
+        tol: float,
+        max_iter: int,
+        max_time: float | None,
+        megabytes: float,
+        progress: Progress | None,
+        checkpoint: tuple[str | os.PathLike[str], float] | None,
+        settle: Callable[[Fitted], None],
+    ) -> Fitted:
+        """Solve and certify; ``settle`` is called while the shards still have f - β."""
+        compile_once()
+        problem = self.problem
+        file = None if checkpoint is None else Checkpoint(*checkpoint, self.mark(), problem.n)
+        stored = None if file is None else file.load()
+        # from where a fit goes on if a worker is lost: the point that it was on its way to
+        start, known = (None, None) if stored is None else (stored[2], (stored[0], stored[1]))
+        at: dict[str, Any] = {"start": start, "known": known}
+
+        def save(sigma: Array, get_G: Callable[[], Array], target: Array) -> None:
+            at.update(start=target.copy(), known=None)
+            if file is not None:
+                file.save(sigma, get_G, target)
+
+        def attempt(team: Cluster) -> Fitted:
+            def run(
+                start: Array | None, known: Known | None, again: int, steps: int, left: float | None
+            ) -> Solution:
+                dtype = np.dtype(np.float64 if again > 1 else self.dtype)
+                team.gather(_begun, dtype, problem.n, self.centre, self.P_rows, problem.c1 / problem.total)
+                columns = Inside(team, "columns")
+                space = blocks.Workspace.over(columns, self.sizes, dtype, megabytes, problem.n * problem.p)
+                return blocks.solve(
+                    problem, None, start, known=known, workspace=space, tol=tol, max_iter=steps, max_time=left,
+                    progress=progress, save=save,
+                )  # fmt: skip
+
+            judge = Inside(team, "judged")
+
+            def judged(solution: Solution) -> tuple[Solution, Certificate]:
+                _, vectors, alpha = self._support(team, solution.sigma)
+                team.gather(_evaluated, vectors, alpha, self.parts(solution.sigma, self.sizes))
+                beta, certificate = verdict(judge, solution.beta, problem.total, self.psd)
+                G = np.concatenate(judge.gather(_values))
+                return replace(solution, beta=beta, G=G), certificate
+
+            solution, certificate = refined(run, judged, at["start"], at["known"], tol, max_iter, max_time)
+            found = Fitted(solution, certificate, *self._support(team, solution.sigma), judge)
+            settle(found)
+            return found
+
+        c1, c2 = self.parts(problem.c1, self.p_sizes), self.parts(problem.c2, self.sizes)
+        firsts = Each(np.cumsum([0, *self.sizes[:-1]]).tolist())
+        recipe = self.table.classes, self.scenario, self.kernel, firsts, c1, c2
+        found = through_losses(self.table, Piece, recipe, attempt)
+        if file is not None:
+            file.done()
+        return found
+
+    def _support(self, team: Cluster, sigma: Array) -> tuple[Index, Any, Array]:
+        """The rows whose coefficients are not zero, here, and these."""
+        alpha = self.problem.table_coefficients(sigma, self.rows)
+        support = np.flatnonzero(alpha)
+        ends = np.searchsorted(support, [*self.table.firsts, self.rows])
+        own = [support[ends[k] : ends[k + 1]] - first for k, first in enumerate(self.table.firsts)]
+        return support, together(team.gather(_rows_at, Each(own))), alpha[support]
+
+
+@dataclass(frozen=True)
+class _Described:
+    labelled: Index
+    unlabelled: Index
+    weights: tuple[Array, Array]
+    P_rows: Any
+    largest: float
+
+
+def _described(block: Block, classes: np.ndarray, scenario: str, kernel: Kernel, top: float) -> _Described:
+    labelled, unlabelled = parts_of(block, classes, scenario)
+    weights = weights_of(block, labelled, top), weights_of(block, unlabelled, top)
+    used = np.union1d(labelled, unlabelled)
+    largest = float(np.abs(KernelMatrix(block.X, kernel).diag(used)).max(initial=0.0)) if len(used) else 0.0
+    return _Described(labelled, unlabelled, weights, block.X[labelled], largest)
+
+
+def _unlabelled_sums(block: Block, classes: np.ndarray, scenario: str, kernel: Kernel, n: int) -> Array | None:
+    return row_sums(block.X[parts_of(block, classes, scenario)[1]], kernel, n)
+
+
+def _begun(piece: Piece, dtype: Any, n: int, centre: Array | None, P_rows: Any, share: Array) -> None:
+    """Make what the block solver keeps for the rows."""
+    own = piece.X[piece.problem.unlabelled]
+    piece.columns = columns_of(own, piece.kernel, dtype, n, centre, piece.first, P_rows, share)
+
+
+def _rows_at(piece: Piece, rows: Index) -> Any:
+    return piece.X[rows]
+
+
+def _evaluated(piece: Piece, vectors: Any, alpha: Array, sigma: Array) -> None:
+    """f - β on all rows in use, afresh, in float64."""
+    matrix = KernelMatrix(vectors, piece.kernel)
+    rows = piece.problem.positives, piece.problem.unlabelled
+    g_p, g_u = (matrix.cross_product(piece.X[part], alpha) for part in rows)
+    piece.judged = Judged(piece.problem, np.array(sigma), g_p, g_u)
+
+
+def _values(judged: Judged) -> Array:
+    return judged.g_u

@@ -169,7 +169,7 @@ def _applied(kept: Kept, call: int, work: Callable[..., Any], common: list[Any],
     answer = work(kept.shard, *args)
     if isinstance(answer, Found) and any(np.isnan(part).any() for part in (*answer.sums, *answer.highs)):
         raise ValueError(
-            f"{work.__name__} of {kept.name} on worker {get_worker().address} gave values that are not numbers"
+            f"{_name(work, args)} of {kept.name} on worker {get_worker().address} gave values that are not numbers"
         )
     kept.served, kept.answer = call, answer
     name = _name(work, args)

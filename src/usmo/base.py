@@ -122,7 +122,9 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         w_p, w_u = (np.ones(len(r)) if table.weight is None else table.weight[r] for r in (rows_p, rows_u[::step]))
         self._settle(table, Here(Decisions(f_u, problem.c2)), (f_p, w_p), (f_u[::step], w_u))
 
-    def _settle(self, table: Table, team: Team, on_p: tuple[Array, Array], on_u: tuple[Array, Array]) -> None:
+    def _settle(
+        self, table: Table | None, team: Team, on_p: tuple[Array, Array], on_u: tuple[Array, Array]
+    ) -> None:
         """The same from shards of :class:`usmo.thresholds.Decisions`; f and weights of some rows of P and U.
 
         ``table`` is the one that λ was chosen on, if it was: calibration then has decision values of rows that the
@@ -134,7 +136,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self.threshold_ = float(self.threshold)
         self.__dict__["intercept_"] = self.__dict__["intercept_"] - self.threshold_
         found = getattr(self, "selection_", None)
-        if found is not None:
+        if found is not None and table is not None:
             is_p = np.isin(found.rows, table.labelled)
             is_u = np.ones_like(is_p) if self.scenario == "censored" else ~is_p
             weight = np.ones(len(is_p)) if table.weight is None else table.weight[found.rows]

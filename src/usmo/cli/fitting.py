@@ -131,13 +131,26 @@ def _facts(task: Any, model: Any) -> dict[str, Any]:
 @MODEL
 @click.option("--model", "model_file", required=True, help="File for the model, by custom something.usmo.")
 @click.option("--report", help="Write a page with ranking, reasons and certificate to this file.")
+@click.option(
+    "--scheduler",
+    help="Address of a Dask scheduler, tcp://…: DATA is then a folder of Parquet files that its workers can read.",
+)
 @SPEECH
 def fit(
     data: str, label_column: str, positive: str, id_column: str | None, ignore: tuple[str, ...], kind: str | None,
-    report: str | None, model_file: str, as_json: bool, quiet: bool, dry_run: bool, **options: Any,
+    report: str | None, model_file: str, scheduler: str | None, as_json: bool, quiet: bool, dry_run: bool,
+    **options: Any,
 ) -> None:  # fmt: skip
     """Fit a classifier to DATA and save it with its preprocessing."""
     check_targets([data], {"--model": model_file, "--report": report})
+    if scheduler is not None:
+        from usmo.cli.clustered import fit_on_cluster
+
+        if report is not None:
+            raise click.BadParameter("does not go with --scheduler: it needs all rows here", param_hint="--report")
+        columns = {"label": label_column, "positive": positive, "id": id_column, "ignore": list(ignore)}
+        fit_on_cluster(scheduler, data, columns, kind, model_file, as_json, quiet, dry_run, options)
+        return
     from usmo.cli.learning import read_task, sentences
 
     with Speech(quiet) as speech, Outputs() as outputs:

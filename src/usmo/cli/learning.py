@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import usmo
 from usmo.cli.options import Speech
 from usmo.columns import TableEncoder
 from usmo.io import Sheet, labels, need_column, read
@@ -65,16 +66,14 @@ def row_names(sheet: Sheet, id_column: str | None) -> list[str]:
 
 def classifier(
     prior: float | str, scenario: str, lam: float | str, kernel: str, gamma: float | str, approximation: str,
-    seed: int, verbose: int,
+    seed: int, verbose: int, home: Any = usmo,
 ) -> Any:  # fmt: skip
-    """The classifier that the options describe."""
-    from usmo import PUSVC, LinearPUSVC
-
+    """The classifier that the options describe, of this package or of :mod:`usmo.dask`."""
     common: dict[str, Any] = {"lam": lam, "scenario": scenario, "random_state": seed, "verbose": verbose}
     if kernel == "linear":
-        return LinearPUSVC(prior, **common)
+        return home.LinearPUSVC(prior, **common)
     chosen = None if approximation == "none" else approximation
-    return PUSVC(prior, kernel=kernel, gamma=gamma, approximation=chosen, **common)
+    return home.PUSVC(prior, kernel=kernel, gamma=gamma, approximation=chosen, **common)
 
 
 def pipeline(task: Task, model: Any) -> Any:

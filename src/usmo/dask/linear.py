@@ -87,7 +87,11 @@ class LinearPUSVC(Predicting, usmo.linear.LinearPUSVC):
             super()._fit(X, y, sample_weight, context)
             return
         table = partitions(current_client(), X, y, sample_weight)
-        sample, _, known = self._known(table, 1.0)
+        sample: Table | None = None
+        if self.prior == "estimate" or self.lam == "cv":
+            sample, _, known = self._known(table, 1.0)
+        else:
+            known = {"prior_": float(self.prior), "lam_": float(self.lam)}
         start = None
         if self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == table.columns:
             start = self.coef_[0], float(self.intercept_[0] + self.threshold_)
@@ -99,7 +103,7 @@ class LinearPUSVC(Predicting, usmo.linear.LinearPUSVC):
         )  # fmt: skip
         warn_about(trained.model, trained.model.certificate, self.tol)
 
-    def _take(self, table: Partitions, sample: Table, known: dict[str, Any], found: Trained) -> None:
+    def _take(self, table: Partitions, sample: Table | None, known: dict[str, Any], found: Trained) -> None:
         """Set every fitted attribute."""
         for name in ("prior_interval_", "selection_"):
             self.__dict__.pop(name, None)
@@ -199,7 +203,7 @@ def train_blocks(
     return found
 
 
-def settled(model: PUClassifier, sample: Table, team: Team, beta: float) -> None:
+def settled(model: PUClassifier, sample: Table | None, team: Team, beta: float) -> None:
     """Threshold and probabilities of a model from f - β that the shards have (:class:`usmo.judging.Judged`)."""
     team.total(_decided, beta)
     parts = team.gather(_some_decisions, _CALIBRATED // team.size, CALIBRATED // team.size)

@@ -141,7 +141,7 @@ def labels(sheet: Sheet, column: str, positive: str) -> np.ndarray:
     counts = Counter(value for value in values if value is not None and value == value)
     for marker in [value for value in counts if str(value).strip().lower() in MISSING]:
         del counts[marker]
-    wanted = {value for value in counts if _meaning(value) == _meaning(positive)}
+    wanted = _wanted(counts, positive)
     if not wanted:
         texts = {
             f"{value:g}" if isinstance(value, float) else str(value): n for value, n in counts.most_common(10)
@@ -159,6 +159,17 @@ def labels(sheet: Sheet, column: str, positive: str) -> np.ndarray:
             "not known to be positive, with another value there or none"
         )
     return found
+
+
+def marked(sheet: Sheet, column: str, positive: str) -> np.ndarray:
+    """The same for a part of a table, which may have none or nothing else."""
+    values = sheet.column(column).tolist()
+    wanted = _wanted({value for value in values if value is not None and value == value}, positive)
+    return np.array([value in wanted for value in values])
+
+
+def _wanted(values: Iterable[Any], positive: str) -> set[Any]:
+    return {value for value in values if _meaning(value) == _meaning(positive)}
 
 
 def _meaning(value: Any) -> float | str:

@@ -1,0 +1,340 @@
+"""The classifiers on a Dask cluster: python -m benchmarks.cluster [poker mnist killed predict model]
+
+USMO_DATA must be set. Workers are processes of one thread each on this machine. Bytes are those of the numbers
+that tasks are given and return, counted by the shards themselves, without what Dask's protocol adds.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import psutil
+from dask.distributed import Client, LocalCluster
+from scipy.optimize import nnls
+
+import usmo
+import usmo.dask
+from benchmarks.large import pu_table
+from usmo.dask import driver
+from usmo.dask.cluster import _FAN, Cluster
+from usmo.datasets import make_poker_hands
+
+PER_BLOCK = 500_000
+
+
+@contextmanager
+def workers(count: int, **options: Any) -> Iterator[Client]:
+    with (
+        LocalCluster(
+            n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL, **options
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+class Noting(Cluster):
+    """A team that leaves its account behind."""
+
+    accounts: list[tuple[Any, Any, int]] = []  # noqa: RUF012
+
+    def close(self) -> None:
+        self.accounts.append((self.account, self.answered(), self.size))
+        super().close()
+
+
+def noted(fit: Callable[[], Any]) -> tuple[Any, tuple[Any, Any, int]]:
+    """A fit with the account of its team."""
+    Noting.accounts.clear()
+    with mock.patch.object(driver, "Cluster", Noting):
+        model = fit()
+    return model, Noting.accounts[-1]
+
+
+def poker_block(k: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Poker hands, of which a fifth of a per cent of those without a pair are labelled."""
+    X, hand = make_poker_hands(rows, random_state=k)
+    known = np.zeros(rows, dtype=int)
+    known[np.flatnonzero(hand == 0)[: max(1, rows // 1000)]] = 1
+    return (X / 13.0).astype(np.float32), known
+
+
+def noise_block(k: int, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(k)
+    X = rng.standard_normal((rows, columns), dtype=np.float32)
+    known = (np.arange(rows) < max(1, rows // 1000)).astype(int)
+    X[:, 0] += (rng.random(rows) < 0.3) | (known == 1)
+    return X, known
+
+
+def lazily(
+    make: Callable[..., Any], n: int, columns: int, *args: Any, per_block: int = PER_BLOCK
+) -> tuple[Any, Any]:
+    """A table that is made where its blocks are."""
+    sizes = [min(per_block, n - k) for k in range(0, n, per_block)]
+    parts = [dask.delayed(make, pure=True, nout=2)(k, size, *args) for k, size in enumerate(sizes)]
+    X = [da.from_delayed(part[0], (size, columns), np.float32) for part, size in zip(parts, sizes, strict=True)]
+    y = [da.from_delayed(part[1], (size,), int) for part, size in zip(parts, sizes, strict=True)]
+    X, y = dask.persist(da.concatenate(X), da.concatenate(y))
+    dask.distributed.wait([X, y])
+    return X, y
+
+
+def iteration_bytes(account: Any, r: int) -> str:
+    """Bytes per interior point iteration and block, the inner nodes of the tree among them."""
+    asked, answered, blocks = account
+    names = ("move", "predict", "correct")
+    calls = asked["move"].calls
+    inner, level = 0, blocks
+    while level > 1:
+        level = -(-level // _FAN)
+        inner += level
+    up = sum(answered[name] for name in names) * (1 + inner / blocks)
+    down = sum(asked[name].asked for name in names)
+    each = (up + down) / calls / blocks
+    return f"{each:.0f} bytes per iteration and block (≤ {10 * (r * r + r) * 8})"
+
+
+def figure_poker() -> None:
+    n = 10_000_000
+    print(f"poker hands {n:,} × 10, linear, λ = 0.01: one process against 2 workers", flush=True)
+    parts = [poker_block(k, PER_BLOCK) for k in range(n // PER_BLOCK)]
+    X, y = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    del parts
+    began = time.perf_counter()
+    plain = usmo.LinearPUSVC(0.5).fit(X, y)
+    alone = time.perf_counter() - began
+    del X, y
+    with workers(2) as client:
+        X, y = lazily(poker_block, n, 10)
+        began = time.perf_counter()
+        model, account = noted(lambda: usmo.dask.LinearPUSVC(0.5).fit(X, y))
+        together = time.perf_counter() - began
+        tasks = client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+    apart = abs(model.certificate_.primal / plain.certificate_.primal - 1.0)
+    calls = sum(part.calls for part in account[0].values())
+    print(
+        f"  objectives apart by {apart:.1e} (≤ 1e-6); gaps {plain.certificate_.relative_gap:.0e} and "
+        f"{model.certificate_.relative_gap:.0e}; largest difference of a weight "
+        f"{np.abs(model.coef_ - plain.coef_).max():.0e}\n"
+        f"  {together / alone:.2f} × the time of one process ({alone:.1f} s, two threads); {calls} calls, "
+        f"iterations {model.n_iter_} and {plain.n_iter_}; {account[2]} blocks, {tasks} tasks left in the end\n"
+        f"  {iteration_bytes(account, 10)}",
+        flush=True,
+    )
+
+
+def figure_mnist() -> None:
+    n = 20_000
+    print(f"MNIST {n:,} × 784 in 8 blocks, exact rbf, λ = 0.01: one process against 2 workers", flush=True)
+    X, y, prior = pu_table("mnist", n)
+    began = time.perf_counter()
+    plain = usmo.PUSVC(prior).fit(X, y)
+    alone = time.perf_counter() - began
+    with workers(2):
+        warnings.simplefilter("ignore", UserWarning)
+        rows = -(-len(y) // 8)
+        lazy_X, lazy_y = dask.persist(da.from_array(X, chunks=(rows, X.shape[1])), da.from_array(y, chunks=rows))
+        dask.distributed.wait([lazy_X, lazy_y])
+        began = time.perf_counter()
+        model, account = noted(lambda: usmo.dask.PUSVC(prior).fit(lazy_X, lazy_y))
+        together = time.perf_counter() - began
+    apart = abs(model.certificate_.primal / plain.certificate_.primal - 1.0)
+    other = len(np.setxor1d(model.support_, plain.support_))
+    row = 4 * (X.shape[1] + 1)
+    moved = account[1]["rows_of"] / row
+    print(
+        f"  objectives apart by {apart:.1e} (≤ 1e-6); supports of {len(plain.support_)} rows differ in {other}\n"
+        f"  rows handed out {moved:.0f}; kernel rows over all of U {model.kernel_rows_:.0f}, in one process "
+        f"{plain.kernel_rows_:.0f}, {int(y.sum())} of them of labelled rows\n"
+        f"  {together / alone:.2f} × the time of one process ({alone:.1f} s); "
+        f"{sum(part.calls for part in account[0].values())} calls",
+        flush=True,
+    )
+
+
+def killed_fit(client: Client, fit: Callable[[], Any], seconds: float, rng: random.Random) -> tuple[Any, bool]:
+    """A fit during which a random worker is killed; False if the fit was over before."""
+    pids, done = list(client.run(os.getpid).values()), threading.Event()
+    struck = []
+
+    def strike() -> None:
+        if not done.wait(seconds * rng.uniform(0.05, 0.95)):
+            os.kill(rng.choice(pids), signal.SIGKILL)
+            struck.append(True)
+
+    thread = threading.Thread(target=strike)
+    thread.start()
+    model = fit()
+    done.set()
+    thread.join()
+    return model, bool(struck)
+
+
+def figure_killed() -> None:
+    print("10 fits on 3 workers, one of which is killed with SIGKILL at a random moment", flush=True)
+    rng = random.Random(0)
+    digits, labels, prior = pu_table("mnist", 4000)
+    with workers(3) as client:
+        warnings.simplefilter("ignore", UserWarning)
+        rows = -(-len(labels) // 6)
+        kinds = {
+            "linear, poker 1,000,000 × 10": (
+                lambda: usmo.dask.LinearPUSVC(0.5),
+                lambda: lazily(poker_block, 1_000_000, 10, per_block=100_000),
+            ),
+            "exact rbf, MNIST 4,000 × 784": (
+                lambda: usmo.dask.PUSVC(prior),
+                lambda: (da.from_array(digits, chunks=(rows, 784)), da.from_array(labels, chunks=rows)),
+            ),
+        }
+        for name, (model, table) in kinds.items():
+            X, y = table()
+            model().fit(X, y)  # compiles
+            began = time.perf_counter()
+            whole = model().fit(X, y)
+            seconds = time.perf_counter() - began
+            apart, struck = [], 0
+            while struck < 5:
+                client.wait_for_workers(3)
+                found, hit = killed_fit(client, lambda m=model, X=X, y=y: m().fit(X, y), seconds, rng)
+                if hit:
+                    struck += 1
+                    apart.append(abs(found.certificate_.primal / whole.certificate_.primal - 1.0))
+            print(f"  {name}: {struck} killed, objectives apart by at most {max(apart):.1e}", flush=True)
+
+
+def frame_block(k: int, rows: int) -> pd.DataFrame:
+    return pd.DataFrame(poker_block(k, rows)[0], columns=[f"x{j}" for j in range(10)])
+
+
+class Watch:
+    """The largest memory of any worker while it watches."""
+
+    def __init__(self, client: Client) -> None:
+        self.processes = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
+        self.before = max(process.memory_info().rss for process in self.processes)
+        self.most, self._over = 0, threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def _look(self) -> None:
+        while not self._over.wait(0.05):
+            self.most = max(self.most, *(process.memory_info().rss for process in self.processes))
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+def figure_predict() -> None:
+    n, parts = 10_000_000, 100
+    print(f"scores of {n:,} rows from Parquet to Parquet, {parts} parts, 2 workers", flush=True)
+    with tempfile.TemporaryDirectory() as folder, workers(2) as client:
+        source, target = Path(folder) / "rows", Path(folder) / "scores"
+        blocks = [dask.delayed(frame_block)(k, n // parts) for k in range(parts)]
+        dd.from_delayed(blocks, meta=frame_block(0, 10)).to_parquet(source)
+        X, y = poker_block(0, 200_000)
+        for name, model in (
+            ("linear", usmo.dask.LinearPUSVC(0.5).fit(X, y)),
+            ("rbf, Nyström 200", usmo.dask.PUSVC(0.5, approximation="nystroem", n_components=200).fit(X, y)),
+        ):
+            table = dd.read_parquet(source)
+            with Watch(client) as watch:
+                began = time.perf_counter()
+                model.decision_function(table).to_frame().to_parquet(target, overwrite=True)
+                seconds = time.perf_counter() - began
+            rows = len(dd.read_parquet(target))
+            print(
+                f"  {name}: {rows:,} scores in {seconds:.0f} s; a worker held "
+                f"{watch.before / 2**20:.0f} MB before and at most {watch.most / 2**20:.0f} MB then; "
+                f"the rows are {n * 40 / 2**20:.0f} MB",
+                flush=True,
+            )
+
+
+def figure_model() -> None:
+    """Time of a linear fit = a·rows·columns/workers + b·calls + c·rows·columns²/workers."""
+    cores = len(os.sched_getaffinity(0))
+    print(f"linear fits on 1, 2 and 4 worker processes, {cores} cores", flush=True)
+    cases = [
+        (count, n, r)
+        for count in (1, 2, 4)
+        for n, r in ((100_000, 10), (1_000_000, 10), (10_000_000, 10), (300_000, 30), (300_000, 100))
+    ]
+    held_out = (2, 3_000_000, 20)
+    found = {}
+    for count in (1, 2, 4):
+        with workers(count):
+            for case in [*cases, held_out]:
+                if case[0] == count:
+                    _, n, r = case
+                    per_block = max(25_000, min(PER_BLOCK * 10 // r, n // 8))
+                    X, y = lazily(noise_block, n, r, r, per_block=per_block)
+                    runs = []
+                    for _ in range(1 if n >= 3_000_000 else 3):
+                        began = time.perf_counter()
+                        model, account = noted(lambda X=X, y=y: usmo.dask.LinearPUSVC(0.3).fit(X, y))
+                        runs.append(time.perf_counter() - began)
+                    calls = sum(part.calls for part in account[0].values())
+                    found[case] = min(runs), calls, model.n_iter_, account[2]
+                    del X, y
+                    print(
+                        f"  {count} workers, {n:>10,} × {r:<3d} {account[2]:>3d} blocks  {min(runs):6.2f} s  "
+                        f"{calls} calls  iterations {model.n_iter_}  {iteration_bytes(account, r)}",
+                        flush=True,
+                    )
+
+    def terms(case: tuple[int, int, int]) -> list[float]:
+        count, n, r = case
+        share = n / min(count, cores)
+        _, calls, _, blocks = found[case]
+        return [share * r, share * r * r, calls, calls * blocks]
+
+    used = [case for case in cases if case != held_out]
+    A, t = np.array([terms(case) for case in used]), np.array([found[case][0] for case in used])
+    (a, c, b, s), _ = nnls(A / t[:, None], np.ones(len(t)))  # relative errors
+    off = A @ [a, c, b, s] / t
+    print(
+        f"  time = {a * 1e9:.1f} ns·rows·columns/workers + {c * 1e9:.2f} ns·rows·columns²/workers + "
+        f"{b * 1e3:.1f} ms·calls + {s * 1e3:.2f} ms·calls·blocks\n"
+        f"  fitted over measured: {off.min():.2f} to {off.max():.2f}; held out ({held_out[0]} workers, "
+        f"{held_out[1]:,} × {held_out[2]}): {np.dot(terms(held_out), [a, c, b, s]) / found[held_out][0]:.2f}",
+        flush=True,
+    )
+    n, r, count = 10**9, 100, 100
+    calls, blocks = found[held_out][1], 2000
+    parts = [a * n * r / count, c * n * r * r / count, b * calls, s * calls * blocks]
+    up = ((r + 3) * (r + 1) + 2 + 2 * (r + 1) + 2 + 1) * 8
+    print(
+        f"  10⁹ × 100 on 100 workers, {blocks} blocks, {calls} calls: "
+        f"{' + '.join(f'{part:.0f}' for part in parts)} s; {up} bytes up per block and iteration"
+    )
+
+
+if __name__ == "__main__":
+    warnings.filterwarnings("ignore", message="Sending large graph")
+    figures = {name[7:]: figure for name, figure in globals().items() if name.startswith("figure_")}
+    for name in sys.argv[1:] or figures:
+        figures[name]()

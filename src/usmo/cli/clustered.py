@@ -1,0 +1,155 @@
+"""``usmo fit --scheduler``: a folder of Parquet files, read, encoded and learnt from on a cluster's workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from usmo.cli.learning import classifier
+from usmo.cli.options import Speech, put_json
+from usmo.cli.outputs import Outputs
+from usmo.columns import TableEncoder
+from usmo.extras import load_extra
+from usmo.io import Sheet, TableError, need_column, read
+from usmo.io.libraries import polars
+from usmo.io.sheet import marked
+
+_SAMPLED = 200_000
+"""Rows, about, from which the columns are recognised."""
+
+_PATIENCE = 20
+"""Seconds in which a scheduler must answer."""
+
+
+def fit_on_cluster(
+    scheduler: str, data: str, columns: dict[str, Any], kind: str | None, model_file: str, as_json: bool,
+    quiet: bool, dry_run: bool, options: dict[str, Any],
+) -> None:  # fmt: skip
+    """Fit to the parts of a table on a cluster and save the model with its preprocessing."""
+    paths = _parts(data, kind)
+    aside = [name for name in (columns["label"], columns["id"], *columns["ignore"]) if name is not None]
+    with Speech(quiet) as speech, Outputs() as outputs, _connected(scheduler) as client:
+        most = -(-_SAMPLED // len(paths))
+        looks = client.gather(
+            [client.submit(_looked, path, columns, aside, most, k, pure=False) for k, path in enumerate(paths)]
+        )
+        rows, known = [look[0] for look in looks], sum(look[1] for look in looks)
+        if known == 0 or known == sum(rows):
+            raise TableError(
+                f"{known:,} of {sum(rows):,} rows have {columns['positive']!r} in column {columns['label']!r} of "
+                f"{data}: some must, and some must not"
+            )
+        frames = [look[2] for look in looks]
+        some = Sheet(polars().concat(frames, how="vertical_relaxed"), source=data)
+        encoder = TableEncoder(unknown="ignore").fit(some)
+        width = len(encoder.get_feature_names_out())
+        speech.say(
+            f"{data}: {len(paths)} parts, {sum(rows)} rows, {known} known positives, {width} numeric columns"
+        )
+        for line in encoder.summary():
+            speech.say(f"  {line}")
+        plan = {"rows": sum(rows), "known_positives": known, "parts": len(paths), "features": width}
+        if dry_run:
+            put_json({"would": "fit", **plan, **options, "scheduler": scheduler, "write": {"model": model_file}})
+            return
+        import usmo.dask
+
+        X, y = _tables(paths, rows, columns, aside, encoder, width)
+        model = classifier(**options, verbose=1 if speech.live else 0, home=usmo.dask)
+        speech.say(f"fitting on {len(client.nthreads())} workers")
+        with speech.over_a_fit():
+            model.fit(X, y)
+        _save(
+            outputs, encoder, model.local(), model_file, {"columns": columns, "source": data, "options": options}
+        )
+        proof = model.certificate_
+        low, high = getattr(model, "prior_interval_", (model.prior_, model.prior_))
+        speech.say(f"prior {model.prior_:.3f} (between {low:.3f} and {high:.3f}); lambda {model.lam_:.3g}")
+        speech.say(f"the objective is within {100 * max(proof.relative_gap, 0.0):.2g} % of the optimum")
+        outputs.put()
+        found = {
+            **plan,
+            "prior": model.prior_,
+            "lam": model.lam_,
+            "certificate": asdict(proof),
+            "model": model_file,
+        }
+        put_json(found) if as_json else click.echo(model_file)
+
+
+def _parts(data: str, kind: str | None) -> list[str]:
+    if kind not in (None, "parquet"):
+        raise click.BadParameter(f"must be parquet with --scheduler, got {kind!r}", param_hint="--format")
+    if not Path(data).is_dir():
+        raise TableError(f"{data} is no folder: with --scheduler, give a folder of Parquet files")
+    found = sorted(str(path.resolve()) for path in Path(data).glob("*.parquet"))
+    if not found:
+        raise TableError(f"no .parquet files in {data}")
+    return found
+
+
+@contextmanager
+def _connected(scheduler: str) -> Iterator[Any]:
+    distributed = load_extra("distributed", "--scheduler needs Dask", "dask")
+    try:
+        client = distributed.Client(scheduler, timeout=_PATIENCE)
+    except (OSError, ValueError) as error:
+        raise click.BadParameter(f"no scheduler at {scheduler} ({error})", param_hint="--scheduler") from None
+    with client:
+        if not client.nthreads():
+            raise click.BadParameter(f"{scheduler} has no workers: start dask worker", param_hint="--scheduler")
+        yield client
+
+
+def _looked(path: str, columns: dict[str, Any], aside: list[str], most: int, seed: int) -> tuple[int, int, Any]:
+    """Rows of a part, how many of them are known positives, and some of them without the columns set aside."""
+    sheet = read(path, text=aside)
+    need_column(sheet, columns["label"], "--label-column")
+    if columns["id"] is not None:
+        need_column(sheet, columns["id"], "--id-column")
+    for name in columns["ignore"]:
+        need_column(sheet, name, "--ignore")
+    known = int(marked(sheet, columns["label"], columns["positive"]).sum())
+    n = sheet.n_rows
+    rows = np.sort(np.random.default_rng(seed).choice(n, min(n, most), replace=False))
+    return n, known, sheet.drop(dict.fromkeys(aside)).take(rows).frame
+
+
+def _encoded(
+    path: str, columns: dict[str, Any], aside: list[str], encoder: TableEncoder
+) -> tuple[Any, np.ndarray]:
+    sheet = read(path, text=aside)
+    known = marked(sheet, columns["label"], columns["positive"])
+    return encoder.transform(sheet.drop(dict.fromkeys(aside))), known.astype(int)
+
+
+def _tables(
+    paths: list[str], rows: list[int], columns: dict[str, Any], aside: list[str], encoder: TableEncoder, width: int
+) -> tuple[Any, Any]:
+    """The encoded table and its labels, a block for each part."""
+    import dask
+    import dask.array as da
+    from scipy import sparse
+
+    meta = sparse.csr_matrix((0, width)) if encoder.sparse_output_ else None
+    X, y = [], []
+    for path, n in zip(paths, rows, strict=True):
+        part = dask.delayed(_encoded, nout=2, pure=True)(path, columns, aside, encoder)
+        X.append(da.from_delayed(part[0], (n, width), np.float64, meta=meta))
+        y.append(da.from_delayed(part[1], (n,), int))
+    return da.concatenate(X), da.concatenate(y)
+
+
+def _save(outputs: Outputs, encoder: TableEncoder, model: Any, model_file: str, extra: dict[str, Any]) -> None:
+    from sklearn.pipeline import Pipeline
+
+    from usmo.files import save
+
+    with outputs.file(model_file) as place:
+        save(Pipeline([("columns", encoder), ("model", model)]), place, extra=extra)

@@ -2,8 +2,11 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import dask.array as da
 import dask.dataframe as dd
@@ -464,3 +467,30 @@ def test_selection_runs_on_the_cluster_through_joblib(client):
     assert client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter) > before
     for name in here:
         np.testing.assert_allclose(there[name], here[name], rtol=1e-9)
+
+
+def test_a_cluster_of_separate_processes_started_from_the_command_line(tmp_path):
+    """``dask scheduler``, ``dask worker``, and the client in a third process."""
+    X, y = rows()
+    plain = usmo.LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(X, y)
+    file = tmp_path / "scheduler.json"
+    dask = Path(sys.executable).with_name("dask")
+    address = ["--scheduler-file", str(file)]
+    started = [
+        subprocess.Popen([dask, *words, *address], stderr=subprocess.DEVNULL, cwd=tmp_path)
+        for words in (
+            ["scheduler", "--port", "0", "--dashboard-address", ":0"],
+            ["worker", "--nthreads", "1", "--dashboard-address", ":0"],
+            ["worker", "--nthreads", "1", "--dashboard-address", ":0"],
+        )
+    ]
+    try:
+        with Client(scheduler_file=str(file), timeout=60) as client:
+            client.wait_for_workers(2, timeout=60)
+            model = LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(lazy(X), lazy(y))
+            assert_equal_models(model, plain, X)
+    finally:
+        for process in started:
+            process.terminate()
+        for process in started:
+            process.wait(30)

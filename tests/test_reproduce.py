@@ -101,6 +101,16 @@ def test_figures_are_resumed_and_reported(tmp_path, monkeypatch):
     assert page.count("<img") == 5
 
 
+@needs_data
+def test_quick_commands_write_their_pages(tmp_path):
+    """What a reader types, in the version that takes a minute."""
+    for what in ("tables", "figures"):
+        assert cli.main(["reproduce", what, "--quick", "--out", str(tmp_path)]) == 0
+    found = {path.name for path in tmp_path.iterdir()}
+    assert {"tables.csv", "stopping.csv", "averages.md", "figures-quick.csv"} <= found
+    assert len(list(tmp_path.glob("*.html"))) == 2
+
+
 def test_command_line(tmp_path, monkeypatch, capsys):
     assert cli.main(["reproduce", "everything"]) == 2
     assert cli.main(["reproduce", "tables", "--draws", "0"]) == 2

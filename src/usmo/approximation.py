@@ -128,10 +128,10 @@ def _spare_numbers() -> int:
         return 0
 
 
-def mapped_features(X: Any, mapped: Any) -> Features:
-    """Mapped rows: held in memory if they are few enough, else computed when they are read."""
+def mapped_features(X: Any, mapped: Any, most: int | None = None) -> Features:
+    """Mapped rows: held in memory if they are at most so many numbers, else computed when they are read."""
     features = MappedFeatures(X, mapped)
-    if features.shape[0] * features.shape[1] > max(_HELD, _spare_numbers()):
+    if features.shape[0] * features.shape[1] > (max(_HELD, _spare_numbers()) if most is None else most):
         return features
     out = np.empty(features.shape)
     blocks = Blocks(features)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from distributed import Client, Future, KilledWorker, get_worker, wait
+from distributed import Client, Future, KilledWorker, TimeoutError, get_worker, wait
 from distributed.client import FutureCancelledError, FuturesCancelledError
 from scipy import sparse
 
@@ -48,7 +48,10 @@ class Kept:
         self.bytes: dict[str, int] = {}
 
     def __sizeof__(self) -> int:
-        return 1000 + sum(int(getattr(value, "nbytes", 0)) for value in vars(self.shard).values())
+        """What is kept besides the rows, which are the block's."""
+        kept = [self.shard, *(getattr(self.shard, name, None) for name in ("part", "columns", "judged"))]
+        arrays = [value for part in kept if part is not None for name, value in vars(part).items() if name != "X"]
+        return 1000 + sum(int(value.nbytes) for value in arrays if isinstance(value, np.ndarray))
 
 
 class Cluster:
@@ -64,7 +67,13 @@ class Cluster:
         self.size = len(self.blocks)
         self.account: dict[str, Account] = {}
         self._served = 0
-        wait(self.blocks)
+        try:
+            wait(self.blocks)
+        except (FutureCancelledError, FuturesCancelledError):
+            raise RuntimeError(
+                "rows were lost with a worker, and Dask does not know how to compute them again: read or make the "
+                "table with Dask, instead of scattering it"
+            ) from None
         raise_errors(self.blocks)
         holders = self.client.who_has(self.blocks)
         if not all(holders.get(block.key) for block in self.blocks):

@@ -152,7 +152,7 @@ class Predicting:
             self._check_width(X)
             whole = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
             return whole.map_blocks(
-                _scored, dask.delayed(self.local()), "predict_proba", self.n_features_in_, dtype=np.float64,
+                _scored, self._sent(), "predict_proba", self.n_features_in_, dtype=np.float64,
                 chunks=(whole.chunks[0], (2,)), meta=np.empty((0, 2)),
             )  # fmt: skip
         return self._lazily(X, "predict_proba", np.float64)
@@ -176,6 +176,12 @@ class Predicting:
             raise ValueError("rank needs known chunk sizes: call X.compute_chunk_sizes()")
         return da.argtopk(scores, top), da.topk(scores, top)
 
+    def _sent(self) -> Any:
+        """The model as it goes to the workers, which give it rows without names: columns are compared here."""
+        model = self.local()
+        model.__dict__.pop("feature_names_in_", None)
+        return dask.delayed(model)
+
     def _check_width(self, X: Any) -> None:
         check_is_fitted(self)
         columns, names = width_of(X)
@@ -189,7 +195,7 @@ class Predicting:
         if not is_dask_collection(X):
             return getattr(super(), method)(X)
         self._check_width(X)
-        model = dask.delayed(self.local())
+        model = self._sent()
         if is_dataframe_like(X):
             import pandas as pd
 
@@ -208,7 +214,6 @@ def _scored(part: Any, model: Any, method: str, columns: int) -> np.ndarray:
     rows = as_rows(part, columns, "a part of X")
     if rows.shape[0] == 0:
         return np.empty((0, 2)) if method == "predict_proba" else np.empty(0)
-    model.__dict__.pop("feature_names_in_", None)  # columns were compared when the prediction was asked for
     return getattr(model, method)(rows)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from dask.base import is_dask_collection
+from distributed import get_worker
 from scipy import sparse
 from sklearn.utils._param_validation import Interval
 
@@ -29,6 +30,10 @@ from usmo.table import Table
 
 _CALIBRATED = 50_000
 """Labelled positives, about, that probabilities are calibrated on."""
+
+
+_SHARE = 4
+"""One byte in so many of a worker's memory is for mapped features; what does not fit is mapped when it is read."""
 
 
 class LinearPUSVC(Predicting, usmo.linear.LinearPUSVC):
@@ -135,9 +140,9 @@ class Trained:
 
 def open_rows(
     block: Block, classes: np.ndarray, scenario: str, prior: float, lam: float, masses: tuple[float, float, float],
-    mapped: Any, centre: Array | None,
+    mapped: Any, centre: Array | None, neighbours: int,
 ) -> Any:  # fmt: skip
-    """The shard of a block."""
+    """The shard of a block; about so many are on the same worker."""
     from usmo.approximation import mapped_features
     from usmo.solvers.linear_rows import Rows
 
@@ -146,7 +151,10 @@ def open_rows(
     labelled, unlabelled = parts_of(block, classes, scenario)
     w_p, w_u = (weights_of(block, rows, top) for rows in (labelled, unlabelled))
     problem = PUProblem.of_masses(prior, lam, labelled, unlabelled, (w_p, of_p), (w_u, of_u))
-    features = ArrayFeatures(block.X) if mapped is None else mapped_features(block.X, mapped)
+    features: Any = ArrayFeatures(block.X)
+    if mapped is not None:
+        limit = get_worker().memory_manager.memory_limit or 0
+        features = mapped_features(block.X, mapped, int(limit / _SHARE / neighbours / 8))
     return Rows(features, problem, centre)
 
 
@@ -181,7 +189,8 @@ def train_blocks(
     centre = None if sums[0] is None else np.sum(sums, axis=0) / rows
     shift = np.zeros(width) if centre is None else centre
     state = LinearState(checkpoint, (table.columns, width, rows, prior, lam, scenario, shift.tobytes()), start)
-    recipe = table.classes, scenario, prior, lam, table.masses(scenario), mapped, centre
+    neighbours = -(-len(table.blocks) // max(1, len(table.client.nthreads())))
+    recipe = table.classes, scenario, prior, lam, table.masses(scenario), mapped, centre, neighbours
 
     def attempt(team: Cluster) -> Trained:
         _, total, _ = team.total(_measured).sums

@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 export USMO_DATA ?= $(realpath ../shared/data)
 
-.PHONY: demo test test-sklearn bench bench-foundation bench-linear bench-priors bench-selection bench-sizes bench-reading bench-tools reproduce clean
+.PHONY: demo test test-sklearn bench bench-foundation bench-linear bench-priors bench-selection bench-sizes bench-reading bench-dask bench-tools reproduce clean
 
 demo: $(READY)
 	$(PY) examples/digits.py --save out/demo.png
@@ -56,6 +56,10 @@ bench-selection: $(READY) bench-tools
 # Time and memory by number of rows
 bench-sizes: $(READY) bench-tools
 	$(PY) -m benchmarks.sizes
+
+# The classifiers on a Dask cluster of worker processes on this machine
+bench-dask: $(READY) bench-tools
+	$(PY) -m benchmarks.cluster
 
 # Reading a CSV file of a million rows
 bench-reading: $(READY) bench-tools

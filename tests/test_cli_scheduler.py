@@ -73,7 +73,13 @@ def test_bad_input_is_refused_and_nothing_is_written(scheduler, folder, tmp_path
     empty = tmp_path / "empty"
     empty.mkdir()
     parts = str(folder / "parts")
+    other = tmp_path / "other"
+    other.mkdir()
+    whole = pl.read_parquet(folder / "all.parquet")
+    whole.write_parquet(other / "0.parquet")
+    whole.drop("job").write_parquet(other / "1.parquet")
     cases = [
+        ([str(other), *OPTIONS, *base], "1.parquet has no column 'job'"),
         ([str(folder / "all.parquet"), *OPTIONS, *base], "is no folder"),
         ([str(empty), *OPTIONS, *base], "no .parquet files in"),
         ([parts, "--label-column", "knwon", *base], "did you mean 'known'?"),

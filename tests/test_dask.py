@@ -286,7 +286,7 @@ ERRORS = {
     ),
     "parts of y": (
         lambda: (lazy(rows()[0]), da.from_array(rows()[1], chunks=1000)),
-        r"y must be one-dimensional and in the same 4 parts as X, got 2",
+        r"y must be in the same 4 parts as X, got 2: rechunk or repartition it",
     ),
     "text": (
         lambda: (dd.from_pandas(pd.DataFrame({"a": ["x", "y"] * 20}), npartitions=2), np.zeros(40)),
@@ -324,7 +324,7 @@ def test_other_errors_name_what_is_wrong(client, tmp_path):
         model.decision_function(lazy(X[:, :4]))
     with pytest.raises(TypeError, match=r"rank needs a Dask collection, got ndarray"):
         model.rank(X)
-    with pytest.raises(ValueError, match=r"top must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"top must be an integer, at least 1, got 0"):
         model.rank(lazy(X), 0)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from usmo.atomic import replacing
-from usmo.kernels import KernelMatrix
+from usmo.kernels import Kernel, KernelMatrix
 from usmo.problem import Array, PUProblem
 
 _FORMAT = 1
@@ -33,10 +33,14 @@ def fingerprint(problem: PUProblem, kernel: KernelMatrix) -> str:
     for part in parts:
         digest.update(str((part.shape, part.dtype)).encode())
         digest.update(np.ascontiguousarray(part).view(np.uint8).data)
-    k = kernel.kernel
-    name = k.name if isinstance(k.name, str) else getattr(k.name, "__qualname__", repr(k.name))
-    digest.update(repr((name, k.gamma, k.degree, k.coef0)).encode())
+    digest.update(kernel_words(kernel.kernel).encode())
     return digest.hexdigest()
+
+
+def kernel_words(k: Kernel) -> str:
+    """A kernel in words; a callable one by its name."""
+    name = k.name if isinstance(k.name, str) else getattr(k.name, "__qualname__", repr(k.name))
+    return repr((name, k.gamma, k.degree, k.coef0))
 
 
 class Checkpoint:

@@ -44,13 +44,7 @@ class Table:
                 "y must hold two values, the greater marking labelled positives and the other unlabelled rows; "
                 f"got only one class: {classes.tolist()}"
             )
-        if classes.dtype.kind in "OUS":
-            warnings.warn(
-                f"y holds text: {classes[1]!r}, the greater value, is taken for labelled positive, {classes[0]!r} "
-                "for unlabelled",
-                UserWarning,
-                stacklevel=6,
-            )
+        warn_of_text(classes)
         if square and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be a square kernel matrix with kernel='precomputed', got shape {X.shape}")
         if sparse.issparse(X) and not X.has_canonical_format:
@@ -71,3 +65,14 @@ class Table:
         """The training problem; in the censored scenario all rows are the unlabelled sample."""
         unlabelled = self.rows if scenario == "censored" else self.unlabelled
         return PUProblem.from_prior(float(prior), float(lam), self.labelled, unlabelled, self.weight)
+
+
+def warn_of_text(classes: np.ndarray) -> None:
+    """Say which of two texts is taken for positive."""
+    if classes.dtype.kind in "OUS":
+        warnings.warn(
+            f"y holds text: {classes[1]!r}, the greater value, is taken for labelled positive, {classes[0]!r} for "
+            "unlabelled",
+            UserWarning,
+            stacklevel=7,
+        )

@@ -23,7 +23,7 @@ from usmo.solvers.limits import Limits, Progress
 _RESUMES = 3
 """How often a solution whose fresh violation exceeds the tolerance is taken up again."""
 
-_MOST_CACHE, _CACHE_SHARE = 400.0, 0.25
+MOST_CACHE, CACHE_SHARE = 400.0, 0.25
 """The block solver's row cache by default: this share of the free memory, at most this many megabytes."""
 
 _USMO_CACHE = 200.0
@@ -148,7 +148,7 @@ def default_cache() -> float:
         free = (
             os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**20 if "SC_AVPHYS_PAGES" in names else 0
         )
-    return max(50.0, min(_MOST_CACHE, _CACHE_SHARE * free)) if free else _USMO_CACHE
+    return max(50.0, min(MOST_CACHE, CACHE_SHARE * free)) if free else _USMO_CACHE
 
 
 @cache

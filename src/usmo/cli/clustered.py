@@ -46,6 +46,11 @@ def fit_on_cluster(
                 f"{data}: some must, and some must not"
             )
         frames = [look[2] for look in looks]
+        for path, frame in zip(paths, frames, strict=True):
+            missing = [name for name in frames[0].columns if name not in frame.columns]
+            if missing:
+                raise TableError(f"{path} has no column {missing[0]!r}, which {paths[0]} has: mend the parts")
+        frames = [frame.select(frames[0].columns) for frame in frames]
         some = Sheet(polars().concat(frames, how="vertical_relaxed"), source=data)
         encoder = TableEncoder(unknown="ignore").fit(some)
         width = len(encoder.get_feature_names_out())

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from usmo.checkpoint import Checkpoint
+from usmo.checkpoint import Checkpoint, kernel_words
 from usmo.dask.cluster import Cluster
 from usmo.dask.driver import through_losses
-from usmo.dask.partitions import Block, Partitions, parts_of, together, weights_of
+from usmo.dask.partitions import Masses, Partitions, parts_of, problem_of, together
+from usmo.dask.parts import Block
 from usmo.judging import Judged, refuse_overflow, verdict
 from usmo.kernels import Kernel, KernelMatrix, row_sums
 from usmo.problem import Array, Certificate, Index, PUProblem
@@ -33,11 +35,12 @@ class Piece:
     judged: Judged
 
     def __init__(
-        self, block: Block, classes: np.ndarray, scenario: str, kernel: Kernel, first: int, c1: Array, c2: Array
-    ) -> None:
+        self, block: Block, classes: np.ndarray, scenario: str, prior: float, lam: float, masses: Masses,
+        kernel: Kernel, first: int,
+    ) -> None:  # fmt: skip
         compile_once()
         self.X, self.kernel, self.first = block.X, kernel, first
-        self.problem = PUProblem(*parts_of(block, classes, scenario), c1, c2)
+        self.problem = problem_of(block, classes, scenario, prior, lam, masses)
 
 
 @dataclass(frozen=True)
@@ -58,20 +61,19 @@ class Task:
     def __init__(
         self, table: Partitions, kernel: Kernel, sample: Table, prior: float, lam: float, scenario: str, tol: float
     ) -> None:
-        self.table, self.kernel, self.scenario = table, kernel, scenario
-        top, of_p, of_u = table.masses(scenario)
-        found = table.gather(_described, table.classes, scenario, kernel, top)
+        self.table, self.kernel = table, kernel
+        masses = table.masses(scenario)
+        self.recipe = table.classes, scenario, prior, lam, masses
+        found = table.gather(_described, kernel, *self.recipe)
         self.sizes = [len(part.unlabelled) for part in found]
         offsets = zip(found, table.firsts, strict=True)
         both = [(part.labelled + first, part.unlabelled + first) for part, first in offsets]
         positives, unlabelled = (np.concatenate([rows[k] for rows in both]) for k in (0, 1))
-        w_p, w_u = (np.concatenate([part.weights[k] for part in found]) for k in (0, 1))
-        self.problem = PUProblem.of_masses(prior, lam, positives, unlabelled, (w_p, of_p), (w_u, of_u))
-        self.p_sizes = [len(part.labelled) for part in found]
+        c1, c2 = (np.concatenate([part.weights[k] for part in found]) for k in (0, 1))
+        self.problem = PUProblem(positives, unlabelled, c1, c2)
         self.P_rows = together([part.P_rows for part in found])
-        self.rows = sum(facts.rows for facts in table.facts)
         largest = max(part.largest for part in found)
-        refuse_overflow(largest, self.problem.total, self.rows)
+        refuse_overflow(largest, self.problem.total, table.rows)
         some = KernelMatrix(sample.X, kernel)
         self.psd = some.is_psd(sample.rows)
         spread = some.spread(sample.rows) if kernel.name == "rbf" else 0.0
@@ -81,17 +83,13 @@ class Task:
         self.centre = None if sums[0] is None else np.sum(sums, axis=0) / self.problem.n
 
     def mark(self) -> str:
-        """A digest of what a checkpoint depends on: the problem, the kernel, sums over the rows."""
-        k, digest = self.kernel, hashlib.blake2b(digest_size=16)
-        digest.update(repr((str(k.name), k.gamma, k.degree, k.coef0, self.rows, self.table.columns)).encode())
-        P = self.P_rows.toarray() if hasattr(self.P_rows, "toarray") else self.P_rows
-        arrays = (self.problem.positives, self.problem.unlabelled, self.problem.c1, self.problem.c2, P)
-        for part in (*arrays, np.zeros(0) if self.centre is None else self.centre):
-            digest.update(np.ascontiguousarray(part).view(np.uint8).data)
-        return digest.hexdigest()
+        """A digest of what a checkpoint depends on: the table, the problem, the kernel."""
+        words = self.table.digest() + kernel_words(self.kernel) + repr(self.recipe)
+        return hashlib.blake2b(words.encode(), digest_size=16).hexdigest()
 
-    def parts(self, values: Array, sizes: list[int]) -> Each:
-        return Each(np.split(values, np.cumsum(sizes)[:-1]))
+    def parts(self, values: Array) -> Each:
+        """An array over U, to each shard its own."""
+        return Each(np.split(values, np.cumsum(self.sizes)[:-1]))
 
     def fit(
         self,
@@ -106,7 +104,7 @@ class Task:
     ) -> Fitted:
         """Solve and certify; ``settle`` is called while the shards still have f - β."""
         compile_once()
-        problem = self.problem
+        problem, began = self.problem, time.perf_counter()
         file = None if checkpoint is None else Checkpoint(*checkpoint, self.mark(), problem.n)
         stored = None if file is None else file.load()
         # from where a fit goes on if a worker is lost: the point that it was on its way to
@@ -135,29 +133,28 @@ class Task:
 
             def judged(solution: Solution) -> tuple[Solution, Certificate]:
                 _, vectors, alpha = self._support(team, solution.sigma)
-                team.gather(_evaluated, vectors, alpha, self.parts(solution.sigma, self.sizes))
+                team.gather(_evaluated, vectors, alpha, self.parts(solution.sigma))
                 beta, certificate = verdict(judge, solution.beta, problem.total, self.psd)
                 G = np.concatenate(judge.gather(_values))
                 return replace(solution, beta=beta, G=G), certificate
 
-            solution, certificate = refined(run, judged, at["start"], at["known"], tol, max_iter, max_time)
+            left = None if max_time is None else max(1e-3, max_time - (time.perf_counter() - began))
+            solution, certificate = refined(run, judged, at["start"], at["known"], tol, max_iter, left)
             found = Fitted(solution, certificate, *self._support(team, solution.sigma), judge)
             settle(found)
             return found
 
-        c1, c2 = self.parts(problem.c1, self.p_sizes), self.parts(problem.c2, self.sizes)
         firsts = Each(np.cumsum([0, *self.sizes[:-1]]).tolist())
-        recipe = self.table.classes, self.scenario, self.kernel, firsts, c1, c2
-        found = through_losses(self.table, Piece, recipe, attempt)
+        found = through_losses(self.table, Piece, (*self.recipe, self.kernel, firsts), attempt)
         if file is not None:
             file.done()
         return found
 
     def _support(self, team: Cluster, sigma: Array) -> tuple[Index, Any, Array]:
         """The rows whose coefficients are not zero, here, and these."""
-        alpha = self.problem.table_coefficients(sigma, self.rows)
+        alpha = self.problem.table_coefficients(sigma, self.table.rows)
         support = np.flatnonzero(alpha)
-        ends = np.searchsorted(support, [*self.table.firsts, self.rows])
+        ends = np.searchsorted(support, [*self.table.firsts, self.table.rows])
         own = [support[ends[k] : ends[k + 1]] - first for k, first in enumerate(self.table.firsts)]
         return support, together(team.gather(_rows_at, Each(own))), alpha[support]
 
@@ -171,9 +168,11 @@ class _Described:
     largest: float
 
 
-def _described(block: Block, classes: np.ndarray, scenario: str, kernel: Kernel, top: float) -> _Described:
-    labelled, unlabelled = parts_of(block, classes, scenario)
-    weights = weights_of(block, labelled, top), weights_of(block, unlabelled, top)
+def _described(
+    block: Block, kernel: Kernel, classes: np.ndarray, scenario: str, prior: float, lam: float, masses: Masses
+) -> _Described:
+    problem = problem_of(block, classes, scenario, prior, lam, masses)
+    labelled, unlabelled, weights = problem.positives, problem.unlabelled, (problem.c1, problem.c2)
     used = np.union1d(labelled, unlabelled)
     largest = float(np.abs(KernelMatrix(block.X, kernel).diag(used)).max(initial=0.0)) if len(used) else 0.0
     return _Described(labelled, unlabelled, weights, block.X[labelled], largest)

@@ -10,6 +10,7 @@ function.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from distributed import Client, Future, KilledWorker, TimeoutError, get_worker, wait
 from distributed.client import FutureCancelledError, FuturesCancelledError
+from distributed.protocol import pickle
 from scipy import sparse
 
 from usmo.shards import Each, Found, Lost, merged, of_shard
@@ -26,6 +28,9 @@ _FAN = 8
 
 _LARGE = 50_000
 """Bytes of arguments from which they are sent to every worker once, not with every task."""
+
+PATIENCE = 120.0
+"""Seconds for which a cluster may be without any worker."""
 
 _LOOK = 1.0
 """Seconds after which a call that has not come back makes the driver look whether all workers are there."""
@@ -47,12 +52,6 @@ class Kept:
         self.served, self.answer = 0, None
         self.bytes: dict[str, int] = {}
 
-    def __sizeof__(self) -> int:
-        """What is kept besides the rows, which are the block's."""
-        kept = [self.shard, *(getattr(self.shard, name, None) for name in ("part", "columns", "judged"))]
-        arrays = [value for part in kept if part is not None for name, value in vars(part).items() if name != "X"]
-        return 1000 + sum(int(value.nbytes) for value in arrays if isinstance(value, np.ndarray))
-
 
 class Cluster:
     """Shards opened by ``open_shard(block, *args)`` for every block, where the block is.
@@ -67,14 +66,7 @@ class Cluster:
         self.size = len(self.blocks)
         self.account: dict[str, Account] = {}
         self._served = 0
-        try:
-            wait(self.blocks)
-        except (FutureCancelledError, FuturesCancelledError):
-            raise RuntimeError(
-                "rows were lost with a worker, and Dask does not know how to compute them again: read or make the "
-                "table with Dask, instead of scattering it"
-            ) from None
-        raise_errors(self.blocks)
+        awaited(client, self.blocks)
         holders = self.client.who_has(self.blocks)
         if not all(holders.get(block.key) for block in self.blocks):
             raise Lost
@@ -130,11 +122,7 @@ class Cluster:
         """Arguments that all shards share, a future for large ones, which every worker gets once; the others."""
         common: Any = [None if isinstance(arg, Each) else arg for arg in args]
         differing = [k for k, arg in enumerate(args) if isinstance(arg, Each)]
-        if payload(common) > _LARGE:
-            try:
-                common = self.client.scatter([common], broadcast=True, hash=False)[0]
-            except (OSError, TimeoutError):  # a worker went away
-                raise Lost from None
+        common = sent_once(self.client, common)
         return common, [{k: args[k][shard] for k in differing} for shard in range(self.size)]
 
     def _results(self, futures: list[Future]) -> list[Any]:
@@ -154,11 +142,38 @@ class Cluster:
         self._shards = []
 
 
-def raise_errors(futures: Sequence[Future]) -> None:
-    """The first error among finished futures, as it was raised."""
+def awaited(client: Client, futures: Sequence[Future]) -> None:
+    """Wait for futures, and raise the first error among them; also if no worker is there for long."""
+    gone: float | None = None
+    while True:
+        try:
+            wait(futures, timeout=_LOOK)
+            break
+        except TimeoutError:
+            now = time.monotonic()
+            gone = None if client.nthreads() else gone or now
+            if gone is not None and now - gone > PATIENCE:
+                raise RuntimeError(
+                    f"the cluster has had no workers for {PATIENCE:.0f} s: start them with dask worker"
+                ) from None
+        except (FutureCancelledError, FuturesCancelledError):
+            raise RuntimeError(
+                "rows were lost with a worker, and Dask does not know how to compute them again: read or make the "
+                "table with Dask, instead of scattering it"
+            ) from None
     for future in futures:
         if future.status == "error":
             future.result()
+
+
+def sent_once(client: Client, args: list[Any]) -> Any:
+    """Arguments for tasks on all workers: themselves, or a future for large ones, which every worker gets once."""
+    if payload(args) <= _LARGE:
+        return args
+    try:
+        return client.scatter([args], broadcast=True, hash=False)[0]
+    except (OSError, TimeoutError):  # a worker went away
+        raise Lost from None
 
 
 def _opened(open_shard: Callable[..., Any], name: str, block: Any, common: list[Any], own: dict[int, Any]) -> Kept:
@@ -176,7 +191,7 @@ def _applied(kept: Kept, call: int, work: Callable[..., Any], common: list[Any],
         raise Lost
     args = _both(common, own)
     answer = work(kept.shard, *args)
-    if isinstance(answer, Found) and any(np.isnan(part).any() for part in (*answer.sums, *answer.highs)):
+    if _has_nan(answer):
         raise ValueError(
             f"{_name(work, args)} of {kept.name} on worker {get_worker().address} gave values that are not numbers"
         )
@@ -195,8 +210,18 @@ def _name(work: Callable[..., Any], args: Sequence[Any]) -> str:
     return next((str(arg.__name__) for arg in args if callable(arg)), work.__name__)
 
 
+def _has_nan(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_has_nan(part) for part in value)
+    if isinstance(value, float):
+        return value != value
+    if isinstance(value, np.ndarray | np.floating) and value.dtype.kind == "f":
+        return bool(np.isnan(value).any())
+    return sparse.issparse(value) and _has_nan(value.data)
+
+
 def payload(value: Any) -> int:
-    """Bytes of the numbers in a value, without what a protocol adds to them."""
+    """Bytes of the numbers in a value, without what a protocol adds to them; of other objects, all bytes."""
     if sparse.issparse(value):
         return int(value.data.nbytes + value.indices.nbytes + value.indptr.nbytes)
     if isinstance(value, dict):
@@ -205,4 +230,7 @@ def payload(value: Any) -> int:
         return sum(payload(part) for part in value)
     if isinstance(value, int | float):
         return 8
-    return int(getattr(value, "nbytes", 0))
+    if value is None or isinstance(value, str) or callable(value):
+        return 0
+    size = getattr(value, "nbytes", None)
+    return len(pickle.dumps(value)) if size is None else int(size)

@@ -7,6 +7,7 @@ import os
 import time
 import zipfile
 from collections.abc import Callable
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from usmo.atomic import replacing
 from usmo.dask.cluster import Cluster
-from usmo.dask.partitions import Partitions, as_rows, width_of
+from usmo.dask.partitions import Partitions
+from usmo.dask.parts import as_rows, width_of
 from usmo.problem import Array, Index
 from usmo.shards import Lost
 from usmo.table import Table
@@ -165,8 +167,10 @@ class Predicting:
         """
         if not is_dask_collection(X):
             raise TypeError(f"rank needs a Dask collection, got {type(X).__name__}")
-        if top < 1:
-            raise ValueError(f"top must be at least 1, got {top}")
+        if not isinstance(top, Integral) or top < 1:
+            raise ValueError(f"top must be an integer, at least 1, got {top!r}")
+        if is_dataframe_like(X) and "score" in X.columns:
+            raise ValueError("X must have no column 'score', which rank adds: rename it")
         scores = self.decision_function(X)
         if is_dataframe_like(X):
             return X.assign(score=scores).nlargest(top, "score")
@@ -174,6 +178,8 @@ class Predicting:
 
         if np.isnan(X.shape[0]):
             raise ValueError("rank needs known chunk sizes: call X.compute_chunk_sizes()")
+        if top >= X.shape[0]:
+            scores = scores.rechunk(-1)
         return da.argtopk(scores, top), da.topk(scores, top)
 
     def _sent(self) -> Any:
@@ -202,7 +208,7 @@ class Predicting:
             if method == "predict_proba":
                 meta: Any = pd.DataFrame({str(value): np.empty(0) for value in self.classes_})  # type: ignore[attr-defined]
             else:
-                meta = pd.Series(np.empty(0, dtype=dtype), name="score" if dtype == np.float64 else "class")
+                meta = pd.Series(np.empty(0, dtype=dtype), name="class" if method == "predict" else "score")
             return X.map_partitions(_scored_frame, model, method, self.n_features_in_, meta, meta=meta)
         whole = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         return whole.map_blocks(

@@ -13,13 +13,15 @@ from usmo.base import warn_about
 from usmo.dask.blocks import Fitted, Task
 from usmo.dask.driver import Predicting, current_client
 from usmo.dask.linear import Trained, settled, train_blocks
-from usmo.dask.partitions import Block, Partitions, partitions, weights_of
+from usmo.dask.partitions import Partitions, partitions, weights_of
+from usmo.dask.parts import Block
 from usmo.gamma import entry_variance, mean_entry, resolve_gamma, scale_gamma
 from usmo.kernels import Kernel
 from usmo.problem import Array, Certificate, Index
 from usmo.progress import printed
+from usmo.solvers.linear import WIDEST
 from usmo.table import Table
-from usmo.training import default_cache
+from usmo.training import CACHE_SHARE, MOST_CACHE
 
 
 class PUSVC(Predicting, usmo.estimators.PUSVC):
@@ -56,6 +58,8 @@ class PUSVC(Predicting, usmo.estimators.PUSVC):
             )
         if self.approximation is not None:
             approximation.check(self)
+            if self.n_components > WIDEST:
+                raise ValueError(f"n_components must be at most {WIDEST} on a cluster, got {self.n_components}")
         elif self.solver not in ("auto", "blocks"):
             raise ValueError(f"solver must be 'auto' or 'blocks' on a cluster, got {self.solver!r}")
         if self.warm_start:
@@ -119,7 +123,7 @@ class PUSVC(Predicting, usmo.estimators.PUSVC):
             tol=self.tol,
             max_iter=self.max_iter,
             max_time=self.max_time,
-            megabytes=default_cache() if self._cache_megabytes is None else self._cache_megabytes,
+            megabytes=_cache(table.client) if self._cache_megabytes is None else self._cache_megabytes,
             progress=printed(self.verbose, self.tol),
             checkpoint=None if self.checkpoint is None else (self.checkpoint, self.checkpoint_seconds),
             settle=settle,
@@ -129,11 +133,17 @@ class PUSVC(Predicting, usmo.estimators.PUSVC):
     _plain = usmo.estimators.PUSVC
 
 
+def _cache(client: Any) -> float:
+    """Megabytes for kernel rows if the user names none: as on one machine, for every worker."""
+    limits = [worker["memory_limit"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
+    return sum(min(MOST_CACHE, CACHE_SHARE * (limit or np.inf) / 2**20) for limit in limits) or MOST_CACHE
+
+
 def gamma_over(gamma: str | float, table: Partitions) -> float:
     """γ as :func:`usmo.gamma.resolve_gamma` has it, from sums over the blocks."""
     if not isinstance(gamma, str) or gamma == "auto":
         return resolve_gamma(gamma, np.empty((1, table.columns)))
-    top = max(facts.largest for facts in table.facts)
+    top = max(max(facts.tops) for facts in table.facts)
     mass = float(np.sum(table.gather(_mass, top)))
     centre = float(np.sum(table.gather(_mean, top, mass)))
     return scale_gamma(table.columns, centre, float(np.sum(table.gather(_variance, top, mass, centre))))

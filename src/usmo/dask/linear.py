@@ -19,12 +19,14 @@ import usmo.linear
 from usmo.base import CALIBRATED, PUClassifier, warn_about
 from usmo.dask.cluster import Cluster
 from usmo.dask.driver import LinearState, Predicting, current_client, through_losses
-from usmo.dask.partitions import Block, Partitions, partitions, parts_of, weights_of
+from usmo.dask.partitions import Masses, Partitions, partitions, problem_of
+from usmo.dask.parts import Block
 from usmo.features import ArrayFeatures, Blocks, largest_row
 from usmo.linear_training import GAP_SHARE, LinearModel, certified, compile_linear_once, refuse_large
-from usmo.problem import Array, PUProblem
-from usmo.progress import printed
+from usmo.problem import Array
+from usmo.progress import callback_bridge, combined, printed
 from usmo.shards import Found, Team
+from usmo.solution import PassRecord
 from usmo.solvers.limits import Progress
 from usmo.table import Table
 
@@ -42,7 +44,8 @@ class LinearPUSVC(Predicting, usmo.linear.LinearPUSVC):
     The same problem and the same solver: its sums over rows are made on the workers, which keep the rows and all
     that is known of them; between workers and driver go (r + 3)(r + 1) numbers per block and iteration for r
     columns, and once a sample of 40,000 rows. Needs a ``dask.distributed.Client``. The prior, if it is to be
-    estimated, and λ, if it is to be chosen, come from a random sample of the rows, at most 80,000 of each kind.
+    estimated, and λ, if it is to be chosen, come from a random sample of the rows: 50,000 of each kind, 80,000 for
+    λ, in the censored scenario twice as many of any kind.
 
     A worker that is lost costs the state of its rows: Dask brings the rows back, and the fit goes on from its last
     decision function to the same optimum.
@@ -89,6 +92,8 @@ class LinearPUSVC(Predicting, usmo.linear.LinearPUSVC):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
         if not is_dask_collection(X):
+            if self.checkpoint is not None:
+                raise ValueError("checkpoint needs a Dask collection for X; PUSVC has one for tables in memory")
             super()._fit(X, y, sample_weight, context)
             return
         table = partitions(current_client(), X, y, sample_weight)
@@ -100,9 +105,14 @@ class LinearPUSVC(Predicting, usmo.linear.LinearPUSVC):
         start = None
         if self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == table.columns:
             start = self.coef_[0], float(self.intercept_[0] + self.threshold_)
+
+        def fitted(coef: Array, beta: float) -> dict[str, Any]:
+            return {"classes_": table.classes, **known, "coef_": coef[None, :], "intercept_": np.array([beta])}
+
         trained = train_blocks(
             table, None, known["prior_"], known["lam_"], self.scenario, start=start, tol=self.tol,
-            max_iter=self.max_iter, max_time=self.max_time, progress=printed(self.verbose, self.tol),
+            max_iter=self.max_iter, max_time=self.max_time,
+            progress=combined(printed(self.verbose, self.tol), callback_bridge(self, context, fitted)),
             checkpoint=None if self.checkpoint is None else (self.checkpoint, self.checkpoint_seconds),
             settle=lambda found: self._take(table, sample, known, found),
         )  # fmt: skip
@@ -139,22 +149,20 @@ class Trained:
 
 
 def open_rows(
-    block: Block, classes: np.ndarray, scenario: str, prior: float, lam: float, masses: tuple[float, float, float],
-    mapped: Any, centre: Array | None, neighbours: int,
+    block: Block, classes: np.ndarray, scenario: str, prior: float, lam: float, masses: Masses, mapped: Any,
+    centre: Array | None, neighbours: int,
 ) -> Any:  # fmt: skip
     """The shard of a block; about so many are on the same worker."""
     from usmo.approximation import mapped_features
     from usmo.solvers.linear_rows import Rows
 
     compile_linear_once()
-    top, of_p, of_u = masses
-    labelled, unlabelled = parts_of(block, classes, scenario)
-    w_p, w_u = (weights_of(block, rows, top) for rows in (labelled, unlabelled))
-    problem = PUProblem.of_masses(prior, lam, labelled, unlabelled, (w_p, of_p), (w_u, of_u))
+    problem = problem_of(block, classes, scenario, prior, lam, masses)
     features: Any = ArrayFeatures(block.X)
     if mapped is not None:
-        limit = get_worker().memory_manager.memory_limit or 0
-        features = mapped_features(block.X, mapped, int(limit / _SHARE / neighbours / 8))
+        limit = get_worker().memory_manager.memory_limit
+        most = None if limit is None else int(limit / _SHARE / neighbours / 8)
+        features = mapped_features(block.X, mapped, most)
     return Rows(features, problem, centre)
 
 
@@ -185,21 +193,26 @@ def train_blocks(
         raise ValueError(f"X must have at most {linear.WIDEST} columns on a cluster, got {width}")
     began = time.perf_counter()
     sums = table.gather(_column_sums, mapped)
-    rows = sum(facts.rows for facts in table.facts)
-    centre = None if sums[0] is None else np.sum(sums, axis=0) / rows
+    centre = None if sums[0] is None else np.sum(sums, axis=0) / table.rows
     shift = np.zeros(width) if centre is None else centre
-    state = LinearState(checkpoint, (table.columns, width, rows, prior, lam, scenario, shift.tobytes()), start)
+    digest = "" if checkpoint is None else table.digest()
+    state = LinearState(checkpoint, (digest, width, prior, lam, scenario), start)
     neighbours = -(-len(table.blocks) // max(1, len(table.client.nthreads())))
     recipe = table.classes, scenario, prior, lam, table.masses(scenario), mapped, centre, neighbours
 
+    def report(record: PassRecord, w: Array) -> bool | None:
+        assert progress is not None
+        return progress(record._replace(beta=record.beta - float(w @ shift)), w)
+
     def attempt(team: Cluster) -> Trained:
         _, total, _ = team.total(_measured).sums
-        refuse_large(team.total(_largest).highs[0], float(total), rows)
+        refuse_large(team.total(_largest).highs[0], float(total), table.rows)
         begin = state.guess
         left = None if max_time is None else max(1e-3, max_time - (time.perf_counter() - began))
         reached = linear.solve(
             team, centre, None if begin is None else (begin[0], begin[1] + float(begin[0] @ shift)), tol=tol,
-            gap_tol=GAP_SHARE * tol, max_iter=max_iter, max_time=left, progress=progress,
+            gap_tol=GAP_SHARE * tol, max_iter=max_iter, max_time=left,
+            progress=None if progress is None else report,
             guess=lambda w, beta: state.note(w, beta - float(w @ shift)),
         )  # fmt: skip
         model = certified(team, reached, centre, tol)
@@ -239,10 +252,10 @@ def _decided(shard: Any, beta: float) -> Found:
 
 
 def _some_decisions(shard: Any, most_p: int, most_u: int) -> tuple[Array, Array, Array, Array]:
-    some_p, some_u = (
-        slice(None, None, 1 + len(f) // max(1, most)) for f, most in ((shard.f_p, most_p), (shard.f, most_u))
-    )
-    return shard.f_p[some_p], shard.problem.c1[some_p], shard.f[some_u], shard.problem.c2[some_u]
+    """f and weight of every so-manieth row, which stands for the others."""
+    step_p, step_u = (1 + len(f) // max(1, most) for f, most in ((shard.f_p, most_p), (shard.f, most_u)))
+    on_p = shard.f_p[::step_p], step_p * shard.problem.c1[::step_p]
+    return *on_p, shard.f[::step_u], step_u * shard.problem.c2[::step_u]
 
 
 def _column_sums(block: Block, mapped: Any) -> Array | None:

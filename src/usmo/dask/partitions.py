@@ -1,4 +1,4 @@
-"""From Dask collections to blocks of rows on the workers: checked, with their labels and weights.
+"""A training table in blocks on the workers: checked, counted, sampled.
 
 A block is one future: a chunk of a ``dask.array`` or a partition of a ``dask.dataframe``, dense or CSR, its labels
 and its weights. Dask keeps it in the memory of a worker, and computes it again if that worker is lost.
@@ -6,36 +6,47 @@ and its weights. Dask keeps it in the memory of a worker, and computes it again 
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import dask
 import numpy as np
 from dask.base import is_dask_collection
-from dask.utils import is_dataframe_like, is_series_like
-from distributed import Client, Future, wait
+from distributed import Client, Future
 from scipy import sparse
 
-from usmo.dask.cluster import raise_errors
-from usmo.problem import Array, Index, exact_sum
-from usmo.table import Table
-
-
-class Block(NamedTuple):
-    """Rows with their labels and, if there are any, their weights."""
-
-    X: Any
-    y: np.ndarray
-    weight: Array | None
+from usmo.dask.cluster import awaited, sent_once
+from usmo.dask.parts import (
+    Block,
+    aligned,
+    checked_block,
+    delayed_lengths,
+    row_counts,
+    row_parts,
+    width_of,
+)
+from usmo.problem import Array, Index, PUProblem, exact_sum
+from usmo.table import Table, warn_of_text
 
 
 class Facts(NamedTuple):
-    """What the driver knows of a block."""
+    """What the driver knows of a block: for each value of y the rows that count, and their largest weight."""
 
     rows: int
     values: np.ndarray
-    counts: np.ndarray
-    largest: float
+    counts: list[int]
+    tops: list[float]
+    is_sparse: bool
+
+
+class Masses(NamedTuple):
+    """The largest weight of P, the weight of P in units of it, and the same for the unlabelled sample."""
+
+    top_p: float
+    p: float
+    top_u: float
+    u: float
 
 
 @dataclass(frozen=True)
@@ -52,20 +63,43 @@ class Partitions:
 
     def gather(self, work: Any, *args: Any) -> list[Any]:
         """``work(block, *args)`` of every block."""
-        return self.client.gather([self.client.submit(work, block, *args, pure=False) for block in self.blocks])
+        sent = sent_once(self.client, list(args))
+        return self._results([self.client.submit(_on, block, work, sent, pure=False) for block in self.blocks])
+
+    def _results(self, futures: list[Future]) -> list[Any]:
+        awaited(self.client, futures)
+        return self.client.gather(futures)
+
+    @property
+    def rows(self) -> int:
+        return sum(facts.rows for facts in self.facts)
+
+    @property
+    def firsts(self) -> list[int]:
+        """The number of each block's first row."""
+        return np.cumsum([0] + [facts.rows for facts in self.facts[:-1]]).tolist()
+
+    def _of_class(self, field: str, value: Any) -> list[Any]:
+        """A field of the facts for one value of y, 0 where a block does not have it."""
+        return [
+            next((x for x, v in zip(getattr(f, field), f.values, strict=True) if v == value), 0)
+            for f in self.facts
+        ]
 
     def sample(self, most: int, scenario: str, seed: int) -> tuple[Table, Index]:
         """At most so many labelled and so many unlabelled rows, drawn at random, here; and which rows they are.
 
-        In the censored scenario the shares of the two matter, and both are thinned alike.
+        In the censored scenario the shares of the two matter, and both are thinned alike, to no less than one row.
         """
-        counts = np.array([[int(f.counts[f.values == value].sum()) for value in self.classes] for f in self.facts])
+        counts = np.array([self._of_class("counts", value) for value in self.classes]).T
         unlabelled, labelled = counts.sum(axis=0)
-        rates = min(1.0, most / unlabelled), min(1.0, most / labelled)
+        rates = [min(1.0, most / unlabelled), min(1.0, most / labelled)]
         if scenario == "censored":
-            rates = (min(1.0, 2 * most / (unlabelled + labelled)),) * 2
-        wanted = np.diff(np.round(np.cumsum(counts * rates, axis=0)), axis=0, prepend=0).astype(int)
-        found = self.client.gather(
+            rates = [min(1.0, 2 * most / (unlabelled + labelled))] * 2
+        rates = [max(rate, 1.0 / count) for rate, count in zip(rates, (unlabelled, labelled), strict=True)]
+        # a hair more than the share, so that a single row is not lost to rounding
+        wanted = np.diff(np.floor(np.cumsum(counts, axis=0) * rates + 1e-9), axis=0, prepend=0).astype(int)
+        found = self._results(
             [
                 self.client.submit(_sampled, block, self.classes, wanted[k].tolist(), seed + k, pure=False)
                 for k, block in enumerate(self.blocks)
@@ -77,16 +111,62 @@ class Partitions:
         rows = np.concatenate([rows + first for (_, rows), first in zip(found, self.firsts, strict=True)])
         return Table.of(X, y, weight, square=False), rows
 
-    @property
-    def firsts(self) -> list[int]:
-        """The number of each block's first row."""
-        return np.cumsum([0] + [facts.rows for facts in self.facts[:-1]]).tolist()
+    def masses(self, scenario: str) -> Masses:
+        """The weights of the two samples."""
+        tops = [float(max(self._of_class("tops", value))) for value in self.classes]
+        top_p, top_u = tops[1], max(tops) if scenario == "censored" else tops[0]
+        found = np.sum(self.gather(_masses, self.classes, scenario, top_p, top_u), axis=0)
+        return Masses(top_p, float(found[0]), top_u, float(found[1]))
 
-    def masses(self, scenario: str) -> tuple[float, float, float]:
-        """The largest weight, and in units of it the weight of P and of the unlabelled sample."""
-        top = max(f.largest for f in self.facts)
-        found = np.sum(self.gather(_masses, self.classes, top, scenario), axis=0)
-        return top, float(found[0]), float(found[1])
+    def digest(self) -> str:
+        """A digest of all blocks, made where they are."""
+        return hashlib.blake2b("".join(self.gather(_digest)).encode(), digest_size=16).hexdigest()
+
+
+def partitions(client: Client, X: Any, y: Any, sample_weight: Any = None) -> Partitions:
+    """Bring the table into the workers' memory, and check it."""
+    columns, names = width_of(X)
+    rows, sizes = row_parts(X), row_counts(X)
+    here = not is_dask_collection(y) or not (sample_weight is None or is_dask_collection(sample_weight))
+    if here and sizes is None:
+        rows = list(dask.persist(*rows))
+        sizes = [int(size) for size in client.gather(_computed(client, delayed_lengths(rows)))]
+    labels = aligned(y, "y", len(rows), sizes)
+    weights: list[Any] = [None] * len(rows)
+    if sample_weight is not None:
+        weights = aligned(sample_weight, "sample_weight", len(rows), sizes)
+    blocks = _computed(
+        client,
+        [
+            dask.delayed(checked_block, pure=False)(k, columns, part, label, weight)
+            for k, (part, label, weight) in enumerate(zip(rows, labels, weights, strict=True))
+        ],
+    )
+    facts = client.gather([client.submit(_facts, block, pure=False) for block in blocks])
+    for k, fact in enumerate(facts):
+        if fact.is_sparse != facts[0].is_sparse:
+            first, other = ("CSR", "dense") if facts[0].is_sparse else ("dense", "CSR")
+            raise ValueError(
+                f"X must be dense or CSR throughout: partition 0 is {first}, partition {k} is {other}"
+            )
+    classes = np.unique(np.concatenate([fact.values for fact in facts]))
+    if len(classes) != 2:
+        raise ValueError(
+            "y must hold two values, the greater marking labelled positives and the other unlabelled rows; got "
+            f"{len(classes)}: {classes[:5].tolist()}"
+        )
+    warn_of_text(classes)
+    found = Partitions(client, blocks, facts, columns, names, classes, sample_weight is not None)
+    for value, what in zip(classes, ("unlabelled", "labelled positive"), strict=True):
+        if not sum(found._of_class("counts", value)):
+            raise ValueError(f"sample_weight leaves only one class: no {what} row has a positive weight")
+    return found
+
+
+def _computed(client: Client, values: list[Any]) -> list[Future]:
+    futures = client.compute(values)
+    awaited(client, futures)
+    return futures
 
 
 def together(rows: list[Any]) -> Any:
@@ -96,147 +176,59 @@ def together(rows: list[Any]) -> Any:
 
 def parts_of(block: Block, classes: np.ndarray, scenario: str) -> tuple[Index, Index]:
     """The labelled rows of a block, and those of the unlabelled sample; rows of weight zero are in neither."""
-    counted = np.ones(len(block.y), bool) if block.weight is None else block.weight > 0
+    counted = _counted(block)
     labelled = np.flatnonzero((block.y == classes[1]) & counted)
     return labelled, np.flatnonzero(counted if scenario == "censored" else (block.y == classes[0]) & counted)
+
+
+def problem_of(
+    block: Block, classes: np.ndarray, scenario: str, prior: float, lam: float, masses: Masses
+) -> PUProblem:
+    """The part of the problem that a block is."""
+    labelled, unlabelled = parts_of(block, classes, scenario)
+    of_p = weights_of(block, labelled, masses.top_p), masses.p
+    of_u = weights_of(block, unlabelled, masses.top_u), masses.u
+    return PUProblem.of_masses(prior, lam, labelled, unlabelled, of_p, of_u)
 
 
 def weights_of(block: Block, rows: Index, top: float) -> Array:
     return np.ones(len(rows)) if block.weight is None else block.weight[rows] / top
 
 
-def _masses(block: Block, classes: np.ndarray, top: float, scenario: str) -> tuple[float, float]:
-    labelled, unlabelled = parts_of(block, classes, scenario)
-    return tuple(exact_sum(weights_of(block, rows, top)) for rows in (labelled, unlabelled))  # type: ignore[return-value]
+def _counted(block: Block) -> Any:
+    return np.ones(len(block.y), bool) if block.weight is None else block.weight > 0
+
+
+def _on(block: Block, work: Any, args: list[Any]) -> Any:
+    return work(block, *args)
+
+
+def _masses(block: Block, classes: np.ndarray, scenario: str, top_p: float, top_u: float) -> list[float]:
+    tops = zip(parts_of(block, classes, scenario), (top_p, top_u), strict=True)
+    return [exact_sum(weights_of(block, rows, top)) for rows, top in tops]
 
 
 def _sampled(block: Block, classes: np.ndarray, sizes: list[int], seed: int) -> tuple[Block, Index]:
     rng = np.random.default_rng(seed)
-    kinds = [np.flatnonzero(block.y == value) for value in classes]
-    parts = [
-        rng.choice(rows, min(size, len(rows)), replace=False) for rows, size in zip(kinds, sizes, strict=True)
-    ]
-    rows = np.sort(np.concatenate(parts))
+    kinds = [np.flatnonzero((block.y == value) & _counted(block)) for value in classes]
+    parts = zip(kinds, sizes, strict=True)
+    rows = np.sort(np.concatenate([rng.choice(rows, min(size, len(rows)), replace=False) for rows, size in parts]))
     return Block(block.X[rows], block.y[rows], None if block.weight is None else block.weight[rows]), rows
 
 
-def partitions(client: Client, X: Any, y: Any, sample_weight: Any = None) -> Partitions:
-    """Bring the table into the workers' memory, and check it."""
-    columns, names = width_of(X)
-    rows = row_parts(X)
-    sizes = None
-    if not is_dask_collection(y) or (sample_weight is not None and not is_dask_collection(sample_weight)):
-        sizes = client.gather(client.compute([dask.delayed(_length)(part) for part in rows]))
-    labels = _aligned(y, "y", rows, sizes)
-    weights = (
-        [None] * len(rows) if sample_weight is None else _aligned(sample_weight, "sample_weight", rows, sizes)
-    )
-    blocks = client.compute(
-        [
-            dask.delayed(_checked, pure=False)(k, columns, part, label, weight)
-            for k, (part, label, weight) in enumerate(zip(rows, labels, weights, strict=True))
-        ]
-    )
-    wait(blocks)
-    raise_errors(blocks)
-    facts = client.gather([client.submit(_facts, block, pure=False) for block in blocks])
-    classes = np.unique(np.concatenate([f.values for f in facts]))
-    if len(classes) != 2:
-        raise ValueError(
-            "y must hold two values, the greater marking labelled positives and the other unlabelled rows; got "
-            f"{len(classes)}: {classes[:5].tolist()}"
-        )
-    found = Partitions(client, blocks, facts, columns, names, classes, sample_weight is not None)
-    if sample_weight is not None:
-        for k, what in ((1, "labelled positive"), (0, "unlabelled")):
-            if not any(f.counts[f.values == classes[k]].sum() for f in facts):
-                raise ValueError(f"sample_weight leaves only one class: no {what} row has a positive weight")
-    return found
-
-
-def width_of(X: Any) -> tuple[int, list[str] | None]:
-    """The number of columns of a collection, and their names."""
-    if is_dataframe_like(X):
-        for name, kind in X.dtypes.items():
-            if getattr(kind, "kind", "O") not in "biuf":
-                raise ValueError(f"X must hold numbers, got column {name!r} of type {kind}")
-        return len(X.columns), [str(name) for name in X.columns]
-    if getattr(X, "ndim", 0) != 2 or np.isnan(X.shape[1]):
-        raise ValueError(f"X must be a table of known width, got shape {getattr(X, 'shape', None)}")
-    return int(X.shape[1]), None
-
-
-def row_parts(X: Any) -> list[Any]:
-    """The rows of a collection as delayed values, one per block."""
-    if is_dataframe_like(X):
-        return list(X.to_delayed())
-    if X.numblocks[1] > 1:
-        X = X.rechunk({1: -1})
-    return list(X.to_delayed().ravel())
-
-
-def _aligned(y: Any, name: str, rows: list[Any], sizes: list[int] | None) -> list[Any]:
-    """Labels or weights in the same parts as the rows."""
-    if not is_dask_collection(y):
-        assert sizes is not None
-        y = np.asarray(y)
-        if y.shape != (sum(sizes),):
-            raise ValueError(f"{name} must have one value per row, {sum(sizes)}; got shape {y.shape}")
-        return np.split(y, np.cumsum(sizes)[:-1])
-    parts = list(y.to_delayed()) if is_series_like(y) else list(y.to_delayed().ravel())
-    if is_dataframe_like(y) or len(parts) != len(rows):
-        raise ValueError(
-            f"{name} must be one-dimensional and in the same {len(rows)} parts as X, got {len(parts)}: rechunk or "
-            "repartition it"
-        )
-    return parts
-
-
-def _length(part: Any) -> int:
-    return int(part.shape[0])
-
-
-def as_rows(part: Any, columns: int, where: str) -> Any:
-    """A chunk or partition as an array or CSR matrix of floats, or an error that says which."""
-    if is_dataframe_like(part):
-        part = part.to_numpy(dtype=np.float64, na_value=np.nan)
-    if sparse.issparse(part):
-        part = part.tocsr()
-        part.sum_duplicates()
-    else:
-        part = np.asarray(part)
-    if part.ndim != 2 or part.shape[1] != columns:
-        raise ValueError(f"{where} must have {columns} columns, got shape {part.shape}")
-    if part.dtype not in (np.float32, np.float64):
-        part = part.astype(np.float64)
-    if not np.isfinite(part.data if sparse.issparse(part) else part).all():
-        raise ValueError(f"{where} contains NaN or infinity")
-    return part
-
-
-def _checked(k: int, columns: int, part: Any, label: Any, weight: Any) -> Block:
-    where = f"partition {k} of X"
-    if part.shape[0] == 0:
-        raise ValueError(f"{where} has no rows: repartition the table")
-    X, y = as_rows(part, columns, where), np.asarray(label)
-    if y.shape != (X.shape[0],):
-        raise ValueError(f"y must have one value per row: {where} has {X.shape[0]} rows, y has shape {y.shape}")
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError(f"y contains NaN, in partition {k}")
-    if weight is not None:
-        weight = np.asarray(weight, dtype=np.float64)
-        if weight.shape != y.shape:
-            raise ValueError(
-                f"sample_weight must have one value per row: {where} has {len(y)}, not {weight.shape}"
-            )
-        if not (np.isfinite(weight).all() and (weight >= 0).all()):
-            raise ValueError(f"sample_weight must be finite and not negative, which partition {k} is not")
-    return Block(X, y, weight)
-
-
 def _facts(block: Block) -> Facts:
-    values = np.unique(block.y)
-    counted = np.ones(len(block.y), bool) if block.weight is None else block.weight > 0
-    counts = np.array([np.count_nonzero((block.y == value) & counted) for value in values])
-    largest = 1.0 if block.weight is None else float(block.weight.max())
-    return Facts(len(block.y), values, counts, largest)
+    values, counted = np.unique(block.y), _counted(block)
+    kinds = [(block.y == value) & counted for value in values]
+    weight = np.ones(len(block.y)) if block.weight is None else block.weight
+    counts = [int(np.count_nonzero(kind)) for kind in kinds]
+    tops = [float(weight[kind].max(initial=0.0)) for kind in kinds]
+    return Facts(len(block.y), values, counts, tops, bool(sparse.issparse(block.X)))
+
+
+def _digest(block: Block) -> str:
+    X = block.X
+    parts = [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
+    found = hashlib.blake2b(digest_size=16)
+    for part in (*parts, block.y, *([] if block.weight is None else [block.weight])):
+        found.update(np.ascontiguousarray(part).view(np.uint8).data)
+    return found.hexdigest()

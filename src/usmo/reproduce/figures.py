@@ -1,9 +1,9 @@
 """Time and F-measure on test rows against the number of unlabelled rows, and the course of the paper's algorithm.
 
 100 positives, λ = 0.01, the true prior; linear and Gaussian kernel (γ = "scale"), columns standardised (MNIST:
-grey levels from 0 to 1). A method goes on to the next size until a fit takes longer than ``patience``, ours twice
-as long, or holds more rows than it can. Poker hands beyond the 100,000 real rows are drawn by ``make_poker_hands``,
-and marked so.
+grey levels from 0 to 1). A method goes on to the next size until a fit takes longer than ``patience``, ours
+twice as long, or holds more rows than it can. Poker hands beyond the 100,000 real rows are drawn by
+``make_poker_hands``, and marked so.
 """
 
 from __future__ import annotations

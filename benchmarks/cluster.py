@@ -34,7 +34,7 @@ import usmo
 import usmo.dask
 from benchmarks.large import pu_table
 from usmo.dask import driver
-from usmo.dask.cluster import _FAN, Cluster
+from usmo.dask.cluster import FAN, Cluster
 from usmo.datasets import make_poker_hands
 
 PER_BLOCK = 500_000
@@ -54,10 +54,10 @@ def workers(count: int, **options: Any) -> Iterator[Client]:
 class Noting(Cluster):
     """A team that leaves its account behind."""
 
-    accounts: list[tuple[Any, Any, int]] = []  # noqa: RUF012
+    accounts: list[tuple[Any, Any, tuple[int, int]]] = []  # noqa: RUF012
 
     def close(self) -> None:
-        self.accounts.append((self.account, self.answered(), self.size))
+        self.accounts.append((self.account, self.answered(), (self.size, len(self._groups))))
         super().close()
 
 
@@ -71,7 +71,7 @@ class Counting(Cluster):
         super().__init__(*args)
 
 
-def noted(fit: Callable[[], Any]) -> tuple[Any, tuple[Any, Any, int]]:
+def noted(fit: Callable[[], Any]) -> tuple[Any, tuple[Any, Any, tuple[int, int]]]:
     """A fit with the account of its team."""
     Noting.accounts.clear()
     with mock.patch.object(driver, "Cluster", Noting):
@@ -110,14 +110,14 @@ def lazily(
 
 def iteration_bytes(account: Any, r: int) -> str:
     """Bytes per interior point iteration and block, the inner nodes of the tree among them."""
-    asked, answered, blocks = account
+    asked, answered, (blocks, groups) = account
     names = ("move", "predict", "correct")
     calls = asked["move"].calls
-    inner, level = 0, blocks
+    inner, level = 0, groups
     while level > 1:
-        level = -(-level // _FAN)
+        level = -(-level // FAN)
         inner += level
-    up = sum(answered[name] for name in names) * (1 + inner / blocks)
+    up = sum(answered[name] for name in names) * (1 + inner / groups)
     down = sum(asked[name].asked for name in names)
     each = (up + down) / calls / blocks
     return f"{each:.0f} bytes per iteration and block (≤ {10 * (r * r + r) * 8})"
@@ -146,7 +146,7 @@ def figure_poker() -> None:
         f"{model.certificate_.relative_gap:.0e}; largest difference of a weight "
         f"{np.abs(model.coef_ - plain.coef_).max():.0e}\n"
         f"  {together / alone:.2f} × the time of one process ({alone:.1f} s, two threads); {calls} calls, "
-        f"iterations {model.n_iter_} and {plain.n_iter_}; {account[2]} blocks, {tasks} tasks left in the end\n"
+        f"iterations {model.n_iter_} and {plain.n_iter_}; {account[2][0]} blocks, {tasks} tasks left in the end\n"
         f"  {iteration_bytes(account, 10)}",
         flush=True,
     )
@@ -316,10 +316,10 @@ def figure_model() -> None:
                         model, account = noted(lambda X=X, y=y: usmo.dask.LinearPUSVC(0.3).fit(X, y))
                         runs.append(time.perf_counter() - began)
                     calls = sum(part.calls for part in account[0].values())
-                    found[case] = min(runs), calls, model.n_iter_, account[2]
+                    found[case] = min(runs), calls, model.n_iter_, account[2][0]
                     del X, y
                     print(
-                        f"  {count} workers, {n:>10,} × {r:<3d} {account[2]:>3d} blocks  {min(runs):6.2f} s  "
+                        f"  {count} workers, {n:>10,} × {r:<3d} {account[2][0]:>3d} blocks  {min(runs):6.2f} s  "
                         f"{calls} calls  iterations {model.n_iter_}  {iteration_bytes(account, r)}",
                         flush=True,
                     )

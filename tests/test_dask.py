@@ -391,7 +391,7 @@ def test_an_iteration_moves_r_squared_numbers_per_block(client, monkeypatch):
     assert account["move"].calls == model.n_iter_
     moved = sum(answered[name] + account[name].asked for name in ("move", "predict", "correct"))
     assert moved <= model.n_iter_ * blocks * 10 * (r * r + r) * 8
-    assert answered["move"] == model.n_iter_ * blocks * ((r + 3) * (r + 1) + 2) * 8
+    assert answered["move"] == model.n_iter_ * 2 * ((r + 3) * (r + 1) + 2) * 8  # two workers of one thread
     assert payload([np.zeros(3), sparse.eye(4, format="csr"), 1.0, {"a": 2}]) == 24 + 4 * 8 + 4 * 4 + 5 * 4 + 16
 
 
@@ -401,8 +401,8 @@ def killer(client, monkeypatch, at):
     state = {"calls": 0, "killed": []}
     real = clusters.Cluster._call
 
-    def call(self, work, args):
-        futures = real(self, work, args)
+    def call(self, work, args, merge):
+        futures = real(self, work, args, merge)
         state["calls"] += 1
         if state["calls"] == at:
             owner = self.owners[at % len(self.owners)]
@@ -434,11 +434,11 @@ def test_a_dead_driver_goes_on_from_its_checkpoint(client, monkeypatch, tmp_path
     model = kind(0.3, lam=1e-3, tol=1e-5, checkpoint=file, checkpoint_seconds=0)
     real, calls = clusters.Cluster._call, []
 
-    def call(self, work, args):
+    def call(self, work, args, merge):
         calls.append(1)
         if len(calls) == 30:
             raise KeyboardInterrupt
-        return real(self, work, args)
+        return real(self, work, args, merge)
 
     with monkeypatch.context() as patch:
         patch.setattr(clusters.Cluster, "_call", call)

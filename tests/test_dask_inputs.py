@@ -206,11 +206,11 @@ def test_a_checkpoint_knows_its_table_and_a_callable_kernel_by_name(client, monk
     file = tmp_path / "fit.npz"
     real, calls = clusters.Cluster._call, []
 
-    def call(self, work, args):
+    def call(self, work, args, merge):
         calls.append(1)
         if len(calls) == 30:
             raise KeyboardInterrupt
-        return real(self, work, args)
+        return real(self, work, args, merge)
 
     for model in (
         LinearPUSVC(0.3, lam=1e-3, checkpoint=file, checkpoint_seconds=0),

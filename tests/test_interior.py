@@ -286,3 +286,21 @@ def test_shards_give_what_one_table_gives(ends, kind, monkeypatch):
     assert team.most["move"] < 8 * (r + 3) * (r + 1) + 500
     assert max(team.most[name] for name in ("predict", "correct")) < 8 * 2 * (r + 1) + 500
     assert max(size for name, size in team.most.items() if name not in ("sample", "distances")) < 20_000
+
+
+def test_rounding_of_the_sum_is_not_pushed_into_a_row_of_one_shard(monkeypatch):
+    """All rows at σ = h is optimal; Σσ is right up to the rounding of all, which is much for a single shard."""
+    monkeypatch.setattr(linear, "_SAMPLE", 500)
+    rng = np.random.default_rng(0)
+    X, n, ends = 0.1 * rng.normal(size=(100_100, 2)), 100_000, np.linspace(0, 100_000, 51).astype(int)
+    weight = rng.random(n) + 0.5
+    c2 = weight / weight.sum()
+    c1 = np.full(100, 0.5 / 100)
+    shards = [linear_rows.Rows(ArrayFeatures(X[n:]), PUProblem(np.arange(100), np.arange(0), c1, c2[:0]), None)]
+    for low, high in pairwise(ends):
+        own = PUProblem(np.arange(0), np.arange(high - low), c1[:0], c2[low:high])
+        shards.append(linear_rows.Rows(ArrayFeatures(X[low:high]), own, None))
+    reached = linear.solve(Here(*shards), None)
+    assert reached.status == "optimal"
+    assert len(reached.history) == 1
+    assert reached.history[0].nonbound == 0

@@ -1,7 +1,8 @@
 """A team whose shards are on the workers of a Dask cluster.
 
 A shard is the result of a task that depends on its rows; work on it is a task that depends on the shard and
-changes it in place, so that what a solver keeps for its rows never moves. Results are merged by a tree of tasks.
+changes it in place, so that what a solver keeps for its rows never moves. A task works on all shards of a thread
+of a worker, one after the other, and what they find is merged there; then by a tree of tasks.
 Dask places, ships and repeats tasks, and computes rows that were lost with a worker again from where they came
 from. What it cannot bring back is what was kept for them: shards count the calls they have served, and one that
 comes back without them raises :class:`usmo.shards.Lost`. The solver then starts again from its last decision
@@ -21,9 +22,9 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.protocol import pickle
 from scipy import sparse
 
-from usmo.shards import Each, Found, Lost, merged, of_shard
+from usmo.shards import Each, Found, Lost, merged
 
-_FAN = 8
+FAN = 8
 """Results that one task of the tree merges."""
 
 _LARGE = 50_000
@@ -78,44 +79,58 @@ class Cluster:
             )
             for k, (block, owner) in enumerate(zip(self.blocks, self.owners, strict=True))
         ]  # fmt: skip
+        self._groups = self._by_thread()
+
+    def _by_thread(self) -> list[tuple[str, list[int]]]:
+        """Shards in groups that one task works on: as many groups on a worker as it has threads."""
+        threads = self.client.nthreads()
+        groups = []
+        for owner in dict.fromkeys(self.owners):
+            mine = [k for k, other in enumerate(self.owners) if other == owner]
+            parts = np.array_split(mine, min(len(mine), threads.get(owner, 1)))
+            groups += [(owner, part.tolist()) for part in parts]
+        return groups
 
     def total(self, work: Callable[..., Found], *args: Any) -> Found:
-        parts = self._call(work, args)
+        parts = self._call(work, args, True)
         while len(parts) > 1:
             parts = [
-                parts[k] if k + 1 == len(parts) else self.client.submit(merged, parts[k : k + _FAN], pure=False)
-                for k in range(0, len(parts), _FAN)
+                parts[k] if k + 1 == len(parts) else self.client.submit(merged, parts[k : k + FAN], pure=False)
+                for k in range(0, len(parts), FAN)
             ]
         return self._results(parts)[0]
 
     def gather(self, work: Callable[..., Any], *args: Any) -> list[Any]:
-        return self._results(self._call(work, args))
+        found: list[Any] = [None] * self.size
+        for (_, shards), part in zip(self._groups, self._results(self._call(work, args, False)), strict=True):
+            for k, answer in zip(shards, part, strict=True):
+                found[k] = answer
+        return found
 
     def answered(self) -> dict[str, int]:
-        """Bytes that the shards have answered, by the name of the work, for all of them together."""
+        """Bytes of all answers, by the name of the work: as they leave the workers."""
         found: dict[str, int] = {}
+        firsts = [(self._shards[shards[0]], owner) for owner, shards in self._groups]
         for part in self._results(
-            [self.client.submit(_answered, kept, workers=[owner], pure=False) for kept, owner in self._places]
+            [self.client.submit(_answered, kept, workers=[owner], pure=False) for kept, owner in firsts]
         ):
             for name, size in part.items():
                 found[name] = found.get(name, 0) + size
         return found
 
-    @property
-    def _places(self) -> list[tuple[Future, str]]:
-        return list(zip(self._shards, self.owners, strict=True))
-
-    def _call(self, work: Callable[..., Any], args: tuple[Any, ...]) -> list[Future]:
+    def _call(self, work: Callable[..., Any], args: tuple[Any, ...], merge: bool) -> list[Future]:
         self._served += 1
+        sent, own = self._split(args)
         account = self.account.setdefault(_name(work, args), Account())
         account.calls += 1
-        account.asked += sum(payload(of_shard(args, k)) for k in range(self.size))
-        sent, own = self._split(args)
+        shared = [arg for arg in args if not isinstance(arg, Each)]
+        account.asked += len(self._groups) * payload(shared) + payload(own)
         return [
             self.client.submit(
-                _applied, kept, self._served, work, sent, mine, workers=[owner], pure=False,
+                _applied, [self._shards[k] for k in shards], self._served, work, sent, [own[k] for k in shards],
+                merge, workers=[owner], pure=False,
             )
-            for (kept, owner), mine in zip(self._places, own, strict=True)
+            for owner, shards in self._groups
         ]  # fmt: skip
 
     def _split(self, args: Sequence[Any]) -> tuple[Any, list[dict[int, Any]]]:
@@ -184,20 +199,33 @@ def _both(common: list[Any], own: dict[int, Any]) -> list[Any]:
     return [own.get(k, arg) for k, arg in enumerate(common)]
 
 
-def _applied(kept: Kept, call: int, work: Callable[..., Any], common: list[Any], own: dict[int, Any]) -> Any:
+def _applied(
+    group: list[Kept],
+    call: int,
+    work: Callable[..., Any],
+    common: list[Any],
+    own: list[dict[int, Any]],
+    merge: bool,
+) -> Any:
+    """The answers of a group of shards, or their sum."""
+    answers = [_answer(kept, call, work, _both(common, mine)) for kept, mine in zip(group, own, strict=True)]
+    found = merged(answers) if merge else answers
+    name = _name(work, common)
+    group[0].bytes[name] = group[0].bytes.get(name, 0) + payload(found)
+    return found
+
+
+def _answer(kept: Kept, call: int, work: Callable[..., Any], args: list[Any]) -> Any:
     if call == kept.served:  # asked again: the answer was lost on its way
         return kept.answer
     if call != kept.served + 1:
         raise Lost
-    args = _both(common, own)
     answer = work(kept.shard, *args)
     if _has_nan(answer):
         raise ValueError(
             f"{_name(work, args)} of {kept.name} on worker {get_worker().address} gave values that are not numbers"
         )
     kept.served, kept.answer = call, answer
-    name = _name(work, args)
-    kept.bytes[name] = kept.bytes.get(name, 0) + payload(answer)
     return answer
 
 

@@ -154,7 +154,8 @@ class _Rounds:
         distance = np.concatenate([part[0] for part in found])
         order = np.argsort(distance)
         counted = np.cumsum(np.concatenate([np.full(len(part[0]), part[1]) for part in found])[order])
-        size = max(size, 2 * must, reach)
+        # a few rows far off say little about the others: the next round may show that these were right
+        size = max(size, 2 * must, min(reach, 2 * size))
         while size < self.n:
             at = float(distance[order[min(int(np.searchsorted(counted, size)), len(order) - 1)]])
             count, room, sigma = self.team.total(at_rows.room, at).sums
@@ -213,12 +214,14 @@ class _Rounds:
     def _shares(found: list[tuple[np.longdouble, float, float]], total: float) -> Each:
         """What Σσ each shard must come to, so that all come to ``total``: the nearest to what they have.
 
-        A small remainder goes to the shard of the row with the most room, a large one to the last shards that
-        have room for it.
+        A small remainder goes to the shard of the row with the most room, a large one to the last shards that have
+        room for it; what is rounding of the total stays, however large it is for a single shard.
         """
         sums, widest = [part[0] for part in found], [part[1] for part in found]
         missing = np.longdouble(total) - sum(sums, start=np.longdouble(0))
-        if abs(missing) < 0.5 * max(widest):
+        if abs(missing) <= 4.0 * np.finfo(float).eps * total:  # rounding, as for PUProblem.repair
+            pass
+        elif abs(missing) < 0.5 * max(widest):
             sums[int(np.argmax(widest))] += missing
         else:
             for k in reversed(range(len(sums))):

@@ -108,6 +108,16 @@ def lazily(
     return X, y
 
 
+def best_of_two(fit: Callable[[], Any]) -> tuple[Any, float]:
+    """What the second call gives, and the time of the faster: the first may load compiled code."""
+    times = []
+    for _ in range(2):
+        began = time.perf_counter()
+        found = fit()
+        times.append(time.perf_counter() - began)
+    return found, min(times)
+
+
 def iteration_bytes(account: Any, r: int) -> str:
     """Bytes per interior point iteration and block, the inner nodes of the tree among them."""
     asked, answered, (blocks, groups) = account
@@ -129,15 +139,11 @@ def figure_poker() -> None:
     parts = [poker_block(k, PER_BLOCK) for k in range(n // PER_BLOCK)]
     X, y = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
     del parts
-    began = time.perf_counter()
-    plain = usmo.LinearPUSVC(0.5).fit(X, y)
-    alone = time.perf_counter() - began
+    plain, alone = best_of_two(lambda: usmo.LinearPUSVC(0.5).fit(X, y))
     del X, y
     with workers(2) as client:
         X, y = lazily(poker_block, n, 10)
-        began = time.perf_counter()
-        model, account = noted(lambda: usmo.dask.LinearPUSVC(0.5).fit(X, y))
-        together = time.perf_counter() - began
+        (model, account), together = best_of_two(lambda: noted(lambda: usmo.dask.LinearPUSVC(0.5).fit(X, y)))
         tasks = client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
     apart = abs(model.certificate_.primal / plain.certificate_.primal - 1.0)
     calls = sum(part.calls for part in account[0].values())
@@ -156,17 +162,13 @@ def figure_mnist() -> None:
     n = 20_000
     print(f"MNIST {n:,} × 784 in 8 blocks, exact rbf, λ = 0.01: one process against 2 workers", flush=True)
     X, y, prior = pu_table("mnist", n)
-    began = time.perf_counter()
-    plain = usmo.PUSVC(prior).fit(X, y)
-    alone = time.perf_counter() - began
+    plain, alone = best_of_two(lambda: usmo.PUSVC(prior).fit(X, y))
     with workers(2):
         warnings.simplefilter("ignore", UserWarning)
         rows = -(-len(y) // 8)
         lazy_X, lazy_y = dask.persist(da.from_array(X, chunks=(rows, X.shape[1])), da.from_array(y, chunks=rows))
         dask.distributed.wait([lazy_X, lazy_y])
-        began = time.perf_counter()
-        model, account = noted(lambda: usmo.dask.PUSVC(prior).fit(lazy_X, lazy_y))
-        together = time.perf_counter() - began
+        (model, account), together = best_of_two(lambda: noted(lambda: usmo.dask.PUSVC(prior).fit(lazy_X, lazy_y)))
     apart = abs(model.certificate_.primal / plain.certificate_.primal - 1.0)
     other = len(np.setxor1d(model.support_, plain.support_))
     row = 4 * (X.shape[1] + 1)

@@ -20,6 +20,7 @@ import numpy as np
 from distributed import Client, Future, KilledWorker, TimeoutError, get_worker, wait
 from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.protocol import pickle
+from distributed.utils import sync
 from scipy import sparse
 
 from usmo.shards import Each, Found, Lost, merged
@@ -141,12 +142,20 @@ class Cluster:
         return common, [{k: args[k][shard] for k in differing} for shard in range(self.size)]
 
     def _results(self, futures: list[Future]) -> list[Any]:
-        """The results, or Lost if a worker that keeps a shard is not there any more."""
+        """The results, or Lost if a worker that keeps a shard is not there any more.
+
+        That may also happen between the end of a task and the arrival of its result, for which Dask would then
+        wait without end: the task can only be repeated where its shard was.
+        """
+        patience = _LOOK
         while True:
             try:
                 wait(futures, timeout=_LOOK)
-                return self.client.gather(futures)
+                loop: Any = self.client.loop
+                return sync(loop, self.client.gather, futures, asynchronous=True, callback_timeout=patience)
             except TimeoutError:
+                if all(future.done() for future in futures):
+                    patience *= 2.0  # large results take their time
                 if not set(self.owners) <= set(self.client.nthreads()):
                     raise Lost from None
             except (KilledWorker, FutureCancelledError, FuturesCancelledError):

@@ -228,7 +228,7 @@ def figure_killed() -> None:
             apart, struck, Counting.opened = [], 0, 0
             while struck < 5:
                 time.sleep(2.0)  # until the scheduler has noticed the last one
-                client.wait_for_workers(3)
+                client.wait_for_workers(2)  # a worker killed while it started is not started again
                 opened = Counting.opened
                 found, hit = killed_fit(client, lambda m=model, X=X, y=y: m().fit(X, y), seconds, rng)
                 if hit:

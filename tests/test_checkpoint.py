@@ -93,7 +93,7 @@ def test_writing_is_atomic_and_rare(tmp_path, monkeypatch):
     keep = Checkpoint(file, 3600.0, fingerprint(problem, matrix), problem.n)
     keep.save(np.zeros(50), lambda: pytest.fail("G is fetched for nothing"), np.zeros(50))
     assert not file.exists()  # too soon
-    keep.seconds = 0.0
+    keep.file.seconds = 0.0
     keep.save(np.ones(50), lambda: np.zeros(50), np.zeros(50))
     before = file.read_bytes()
 

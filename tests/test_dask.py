@@ -1,12 +1,4 @@
-"""The classifiers on a Dask cluster: the optimum of one machine, lazy predictions, clear errors, lost workers."""
-
-import os
-import signal
-import subprocess
-import sys
-import time
-from contextlib import contextmanager
-from pathlib import Path
+"""The classifiers on a Dask cluster: the optimum of one machine, lazy predictions, clear errors, what moves."""
 
 import dask.array as da
 import dask.dataframe as dd
@@ -14,67 +6,21 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from dask.distributed import Client, LocalCluster
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import usmo
 import usmo.dask
+from tests.clusters import CHUNKS, accounts, assert_equal_models, lazy, lazy_csr, rows, threads
 from usmo.dask import PUSVC, LinearPUSVC
-from usmo.dask import cluster as clusters
 from usmo.dask.cluster import payload
-from usmo.linear_training import compile_linear_once
 from usmo.selection import PUSVCCV
 
 
 @pytest.fixture(scope="module")
 def client():
-    """Two workers in threads of this process: no time to start, and the same protocol."""
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
+    with threads() as client:
         yield client
-
-
-@contextmanager
-def processes(workers=2):
-    with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
-
-
-def rows(n=1200, p=150, d=5, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(p + n, d)) + 1.5 / np.sqrt(d) * np.r_[np.ones(p), rng.random(n) < 0.3][:, None]
-    order = rng.permutation(p + n)
-    return X[order], (order < p).astype(int)
-
-
-CHUNKS = (400, 7, 600, 343)
-
-
-def lazy(X, chunks=CHUNKS):
-    return da.from_array(X, chunks=(chunks, X.shape[1:]) if X.ndim == 2 else (chunks,))
-
-
-def lazy_csr(X):
-    """A ``dask.array`` of CSR blocks."""
-    return lazy(X).map_blocks(sparse.csr_matrix, dtype=float, meta=sparse.csr_matrix((0, 0)))
-
-
-def assert_equal_models(model, plain, X, atol=1e-6):
-    # both are above the optimum by no more than their gaps
-    apart = 1e-9 * abs(plain.certificate_.primal) + max(model.certificate_.gap, plain.certificate_.gap)
-    assert abs(model.certificate_.primal - plain.certificate_.primal) <= apart
-    assert model.certificate_.relative_gap <= 2e-6
-    assert model.certificate_.equality_residual <= 1e-12
-    assert model.threshold_ == pytest.approx(plain.threshold_, abs=atol)
-    np.testing.assert_allclose(model.decision_function(X), plain.decision_function(X), atol=atol)
-    np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=1e-3)
-    assert model.classes_.tolist() == plain.classes_.tolist()
 
 
 @pytest.mark.parametrize("kind", ["dense", "float32", "csr", "frame", "columns in two chunks"])
@@ -180,14 +126,7 @@ def test_kernel_takes_every_kind_of_block(client, kind):
 
 def test_kernel_rows_that_move_are_the_working_sets(client, monkeypatch):
     """With d columns go the labelled rows, the rows whose σ change, and in the end the support."""
-    teams = []
-
-    class Noting(clusters.Cluster):
-        def close(self):
-            teams.append((self.account, self.answered()))
-            super().close()
-
-    monkeypatch.setattr("usmo.dask.driver.Cluster", Noting)
+    teams = accounts(monkeypatch)
     X, y = rows(n=4000)
     chunks = (1000, 7, 1600, 1543)
     model = PUSVC(0.3, lam=1e-3).fit(lazy(X, chunks), lazy(y, chunks))
@@ -195,7 +134,7 @@ def test_kernel_rows_that_move_are_the_working_sets(client, monkeypatch):
     row = 4 * 5 + 4  # float32, with its norm
     # a row is handed out whenever its kernel row is computed, over all rows or over those of a subsample
     assert answered["rows_of"] <= row * 1.35 * (model.kernel_rows_ - y.sum())
-    assert answered["_rows_at"] == 2 * 8 * 5 * len(model.support_)  # for the certificate, and for the model
+    assert answered["_rows_at"] == 8 * 5 * len(model.support_)  # for the certificate and the model
 
 
 def test_what_is_not_for_a_cluster_is_refused(client):
@@ -340,50 +279,8 @@ def test_without_a_cluster_the_error_says_how_to_get_one():
         LinearPUSVC(0.3).fit(lazy(X), lazy(y))
 
 
-def test_values_that_are_not_numbers_name_the_worker(client, monkeypatch):
-    from usmo.shards import Found
-    from usmo.solvers import interior_rows
-
-    compile_linear_once()  # not with the function below
-
-    def predict(part, step):
-        return Found((np.full((2, 6), np.nan), 0.0), (1.0,))
-
-    monkeypatch.setattr(interior_rows, "predict", predict)
-    X, y = rows()
-    model = LinearPUSVC(0.3)
-    with pytest.raises(
-        ValueError, match=r"predict of partition \d on worker \S+ gave values that are not numbers"
-    ):
-        model.fit(lazy(X), lazy(y))
-    assert not hasattr(model, "coef_")
-
-
-def test_nothing_stays_on_the_cluster_after_a_fit(client):
-    X, y = rows()
-
-    def tasks():
-        return client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
-
-    before = tasks()
-    LinearPUSVC(0.3).fit(lazy(X), lazy(y))
-    for _ in range(100):  # what is not referred to any more is released in the background
-        if tasks() <= before:
-            break
-        time.sleep(0.1)
-    else:
-        pytest.fail("tasks are left on the scheduler")
-
-
 def test_an_iteration_moves_r_squared_numbers_per_block(client, monkeypatch):
-    teams = []
-
-    class Noting(clusters.Cluster):
-        def close(self):
-            teams.append((self.account, self.answered()))
-            super().close()
-
-    monkeypatch.setattr("usmo.dask.driver.Cluster", Noting)
+    teams = accounts(monkeypatch)
     X, y = rows()
     model = LinearPUSVC(0.3, lam=1e-3).fit(lazy(X), lazy(y))
     ((account, answered),) = teams
@@ -393,68 +290,6 @@ def test_an_iteration_moves_r_squared_numbers_per_block(client, monkeypatch):
     assert moved <= model.n_iter_ * blocks * 10 * (r * r + r) * 8
     assert answered["move"] == model.n_iter_ * 2 * ((r + 3) * (r + 1) + 2) * 8  # two workers of one thread
     assert payload([np.zeros(3), sparse.eye(4, format="csr"), 1.0, {"a": 2}]) == 24 + 4 * 8 + 4 * 4 + 5 * 4 + 16
-
-
-def killer(client, monkeypatch, at):
-    """Kill the worker of some shard with SIGKILL when the driver makes a certain call."""
-    pids = client.run(os.getpid)
-    state = {"calls": 0, "killed": []}
-    real = clusters.Cluster._call
-
-    def call(self, work, args, merge):
-        futures = real(self, work, args, merge)
-        state["calls"] += 1
-        if state["calls"] == at:
-            owner = self.owners[at % len(self.owners)]
-            os.kill(pids[owner], signal.SIGKILL)
-            state["killed"].append(owner)
-        return futures
-
-    monkeypatch.setattr(clusters.Cluster, "_call", call)
-    return state
-
-
-@pytest.mark.parametrize(("name", "at"), [("LinearPUSVC", 30), ("PUSVC", 9), ("PUSVC", 20)])
-def test_a_worker_killed_in_mid_fit_does_not_change_the_optimum(name, at, monkeypatch):
-    X, y = rows()
-    plain = getattr(usmo, name)(0.3, lam=1e-3, tol=1e-5).fit(X, y)
-    with processes() as client:
-        state = killer(client, monkeypatch, at)
-        model = getattr(usmo.dask, name)(0.3, lam=1e-3, tol=1e-5).fit(lazy(X), lazy(y))
-    assert len(state["killed"]) == 1
-    assert_equal_models(model, plain, X, atol=1e-4)
-
-
-@pytest.mark.parametrize("name", ["LinearPUSVC", "PUSVC"])
-def test_a_dead_driver_goes_on_from_its_checkpoint(client, monkeypatch, tmp_path, name):
-    X, y = rows()
-    kind = getattr(usmo.dask, name)
-    plain = getattr(usmo, name)(0.3, lam=1e-3, tol=1e-5).fit(X, y)
-    file = tmp_path / "fit.npz"
-    model = kind(0.3, lam=1e-3, tol=1e-5, checkpoint=file, checkpoint_seconds=0)
-    real, calls = clusters.Cluster._call, []
-
-    def call(self, work, args, merge):
-        calls.append(1)
-        if len(calls) == 30:
-            raise KeyboardInterrupt
-        return real(self, work, args, merge)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(clusters.Cluster, "_call", call)
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(lazy(X), lazy(y))
-    assert file.exists()
-    with pytest.raises(ValueError, match=r"belongs to other data or parameters"):
-        kind(0.3, lam=1e-2, checkpoint=file).fit(lazy(X), lazy(y))
-    model.fit(lazy(X), lazy(y))
-    assert not file.exists()
-    work = "n_iter_" if name == "LinearPUSVC" else "kernel_rows_"
-    assert getattr(model, work) < getattr(kind(0.3, lam=1e-3, tol=1e-5).fit(lazy(X), lazy(y)), work)
-    assert_equal_models(model, plain, X, atol=1e-4)
-    file.write_bytes(b"nonsense")
-    with pytest.raises(ValueError, match=r"is not a checkpoint of usmo"):
-        model.fit(lazy(X), lazy(y))
 
 
 def test_selection_runs_on_the_cluster_through_joblib(client):
@@ -467,30 +302,3 @@ def test_selection_runs_on_the_cluster_through_joblib(client):
     assert client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter) > before
     for name in here:
         np.testing.assert_allclose(there[name], here[name], rtol=1e-9)
-
-
-def test_a_cluster_of_separate_processes_started_from_the_command_line(tmp_path):
-    """``dask scheduler``, ``dask worker``, and the client in a third process."""
-    X, y = rows()
-    plain = usmo.LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(X, y)
-    file = tmp_path / "scheduler.json"
-    dask = Path(sys.executable).with_name("dask")
-    address = ["--scheduler-file", str(file)]
-    started = [
-        subprocess.Popen([dask, *words, *address], stderr=subprocess.DEVNULL, cwd=tmp_path)
-        for words in (
-            ["scheduler", "--port", "0", "--dashboard-address", ":0"],
-            ["worker", "--nthreads", "1", "--dashboard-address", ":0"],
-            ["worker", "--nthreads", "1", "--dashboard-address", ":0"],
-        )
-    ]
-    try:
-        with Client(scheduler_file=str(file), timeout=60) as client:
-            client.wait_for_workers(2, timeout=60)
-            model = LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(lazy(X), lazy(y))
-            assert_equal_models(model, plain, X)
-    finally:
-        for process in started:
-            process.terminate()
-        for process in started:
-            process.wait(30)

@@ -12,7 +12,7 @@ from dask.distributed import Client, LocalCluster
 from scipy import sparse
 
 import usmo
-from tests.test_dask import CHUNKS, assert_equal_models, lazy, rows
+from tests.clusters import CHUNKS, assert_equal_models, lazy, rows, threads
 from usmo.approximation import NystroemMap
 from usmo.dask import PUSVC, LinearPUSVC, driver, linear
 from usmo.dask import cluster as clusters
@@ -23,10 +23,7 @@ from usmo.kernels import Kernel
 
 @pytest.fixture(scope="module")
 def client():
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
+    with threads() as client:
         yield client
 
 

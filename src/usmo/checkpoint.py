@@ -1,7 +1,8 @@
 """Checkpoints of long fits: the solver's state in one file, written atomically, refused for other data.
 
-The file holds σ, G = q - Kσ at it, and the point the solver is on its way to. A fit that is killed and started
-again with the same table and parameters goes on from there without computing a kernel row twice.
+For the block solver the file holds σ, G = q - Kσ at it, and the point the solver is on its way to. A fit that
+is killed and started again with the same table and parameters goes on from there without computing a kernel row
+twice.
 """
 
 from __future__ import annotations
@@ -37,52 +38,71 @@ def fingerprint(problem: PUProblem, kernel: KernelMatrix) -> str:
     return digest.hexdigest()
 
 
+def digest_of(facts: Any) -> str:
+    """A digest of what their words say."""
+    return hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest()
+
+
 def kernel_words(k: Kernel) -> str:
     """A kernel in words; a callable one by its name."""
     name = k.name if isinstance(k.name, str) else getattr(k.name, "__qualname__", repr(k.name))
     return repr((name, k.gamma, k.degree, k.coef0))
 
 
-class Checkpoint:
-    """The state of one fit in the file ``path``, written at most every ``seconds``.
+class StateFile:
+    """Named arrays in the file ``path``, written at most every ``seconds``; ``mark`` says what they belong to."""
 
-    ``mark`` is the digest of all that it depends on, ``n`` the number of unlabelled rows.
-    """
-
-    def __init__(self, path: str | os.PathLike[str], seconds: float, mark: str, n: int) -> None:
+    def __init__(self, path: str | os.PathLike[str], seconds: float, mark: str) -> None:
         self.path, self.seconds = Path(path), seconds
         if not self.path.parent.is_dir():
             raise ValueError(f"checkpoint must lie in an existing folder, got {str(path)!r}")
         self._temporary = self.path.with_name(f"{self.path.name}.tmp")
-        self._mark, self._n = mark, n
+        self._mark = mark
         self._last = time.monotonic()
 
-    def load(self) -> tuple[Array, Array, Array] | None:
-        """σ, G and the target of an earlier run of the same fit, None if there is no file."""
+    def load(self, **shapes: tuple[int, ...]) -> dict[str, Array] | None:
+        """Arrays of these names and shapes from an earlier run of the same fit, None if there is no file."""
         if not self.path.exists():
             return None
         try:
             with np.load(self.path, allow_pickle=False) as stored:
                 form, mark = int(stored["format"]), str(stored["fingerprint"])
-                state = stored["sigma"], stored["G"], stored["target"]
+                state = {name: stored[name] for name in shapes}
         except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
             raise ValueError(f"checkpoint {str(self.path)!r} is not a checkpoint of usmo: {error}") from error
-        if form != _FORMAT or mark != self._mark or any(part.shape != (self._n,) for part in state):
+        if form != _FORMAT or mark != self._mark or any(state[name].shape != shapes[name] for name in shapes):
             raise ValueError(
                 f"checkpoint {str(self.path)!r} belongs to other data or parameters: remove it or name another"
             )
         return state
 
-    def save(self, sigma: Array, get_G: Callable[[], Array], target: Array) -> None:
-        """Write the state if the last one is old enough; G is fetched only then."""
+    def save(self, state: Callable[[], dict[str, Any]]) -> None:
+        """Write the state, which is asked for only then, if the last one is old enough."""
         if time.monotonic() - self._last < self.seconds:
             return
-        G = get_G()
+        arrays = state()
         with replacing(self.path, beside=self._temporary) as stream:
-            np.savez(stream, format=_FORMAT, fingerprint=self._mark, sigma=sigma, G=G, target=target)
+            np.savez(stream, format=_FORMAT, fingerprint=self._mark, **arrays)
         self._last = time.monotonic()
 
     def done(self) -> None:
         """The fit is over: the file is not needed any more."""
         self.path.unlink(missing_ok=True)
         self._temporary.unlink(missing_ok=True)  # of a run killed while writing
+
+
+class Checkpoint:
+    """The state of one fit by the block solver; ``n`` is the number of unlabelled rows."""
+
+    def __init__(self, path: str | os.PathLike[str], seconds: float, mark: str, n: int) -> None:
+        self.file, self._n = StateFile(path, seconds, mark), n
+        self.done = self.file.done
+
+    def load(self) -> tuple[Array, Array, Array] | None:
+        """σ, G and the target of an earlier run of the same fit, None if there is no file."""
+        found = self.file.load(sigma=(self._n,), G=(self._n,), target=(self._n,))
+        return None if found is None else (found["sigma"], found["G"], found["target"])
+
+    def save(self, sigma: Array, get_G: Callable[[], Array], target: Array) -> None:
+        """Write the state if the last one is old enough; G is fetched only then."""
+        self.file.save(lambda: {"sigma": sigma, "G": get_G(), "target": target})

@@ -54,9 +54,12 @@ def stacked(parts: list[Given]) -> Given:
     parts = [part for part in parts if part.rows.shape[0]]
     if len(parts) == 1:
         return parts[0]
-    rows = [part.rows for part in parts]
-    whole = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
-    return Given(whole, np.concatenate([part.norms for part in parts]))
+    return Given(rows_together([part.rows for part in parts]), np.concatenate([part.norms for part in parts]))
+
+
+def rows_together(parts: list[Any]) -> Any:
+    """Rows of several tables, all dense or all CSR, in one piece."""
+    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
 
 
 def worth_dense(X: Any) -> bool:

@@ -11,12 +11,12 @@ from typing import Any
 import click
 import numpy as np
 
-from usmo.cli.learning import classifier
+from usmo.cli.learning import classifier, how_found, introduce, need_columns, pipeline, set_aside
 from usmo.cli.options import Speech, put_json
 from usmo.cli.outputs import Outputs
 from usmo.columns import TableEncoder
 from usmo.extras import load_extra
-from usmo.io import Sheet, TableError, need_column, read
+from usmo.io import Sheet, TableError, read
 from usmo.io.libraries import polars
 from usmo.io.sheet import marked
 
@@ -33,7 +33,7 @@ def fit_on_cluster(
 ) -> None:  # fmt: skip
     """Fit to the parts of a table on a cluster and save the model with its preprocessing."""
     paths = _parts(data, kind)
-    aside = [name for name in (columns["label"], columns["id"], *columns["ignore"]) if name is not None]
+    aside = set_aside(columns)
     with Speech(quiet) as speech, Outputs() as outputs, _connected(scheduler) as client:
         most = -(-_SAMPLED // len(paths))
         looks = client.gather(
@@ -54,35 +54,30 @@ def fit_on_cluster(
         some = Sheet(polars().concat(frames, how="vertical_relaxed"), source=data)
         encoder = TableEncoder(unknown="ignore").fit(some)
         width = len(encoder.get_feature_names_out())
-        speech.say(
-            f"{data}: {len(paths)} parts, {sum(rows)} rows, {known} known positives, {width} numeric columns"
-        )
-        for line in encoder.summary():
-            speech.say(f"  {line}")
+        introduce(speech, f"{data}: {len(paths)} parts, {sum(rows)} rows", known, encoder)
         plan = {"rows": sum(rows), "known_positives": known, "parts": len(paths), "features": width}
         if dry_run:
             put_json({"would": "fit", **plan, **options, "scheduler": scheduler, "write": {"model": model_file}})
             return
         import usmo.dask
+        from usmo.files import save
 
         X, y = _tables(paths, rows, columns, aside, encoder, width)
         model = classifier(**options, verbose=1 if speech.live else 0, home=usmo.dask)
         speech.say(f"fitting on {len(client.nthreads())} workers")
         with speech.over_a_fit():
             model.fit(X, y)
-        _save(
-            outputs, encoder, model.local(), model_file, {"columns": columns, "source": data, "options": options}
-        )
-        proof = model.certificate_
-        low, high = getattr(model, "prior_interval_", (model.prior_, model.prior_))
-        speech.say(f"prior {model.prior_:.3f} (between {low:.3f} and {high:.3f}); lambda {model.lam_:.3g}")
-        speech.say(f"the objective is within {100 * max(proof.relative_gap, 0.0):.2g} % of the optimum")
+        extra = {"columns": columns, "source": data, "options": options}
+        with outputs.file(model_file) as place:
+            save(pipeline(encoder, model.local()), place, extra=extra)
+        for line in how_found(model):
+            speech.say(line)
         outputs.put()
         found = {
             **plan,
             "prior": model.prior_,
             "lam": model.lam_,
-            "certificate": asdict(proof),
+            "certificate": asdict(model.certificate_),
             "model": model_file,
         }
         put_json(found) if as_json else click.echo(model_file)
@@ -115,11 +110,7 @@ def _connected(scheduler: str) -> Iterator[Any]:
 def _looked(path: str, columns: dict[str, Any], aside: list[str], most: int, seed: int) -> tuple[int, int, Any]:
     """Rows of a part, how many of them are known positives, and some of them without the columns set aside."""
     sheet = read(path, text=aside)
-    need_column(sheet, columns["label"], "--label-column")
-    if columns["id"] is not None:
-        need_column(sheet, columns["id"], "--id-column")
-    for name in columns["ignore"]:
-        need_column(sheet, name, "--ignore")
+    need_columns(sheet, columns)
     known = int(marked(sheet, columns["label"], columns["positive"]).sum())
     n = sheet.n_rows
     rows = np.sort(np.random.default_rng(seed).choice(n, min(n, most), replace=False))
@@ -149,12 +140,3 @@ def _tables(
         X.append(da.from_delayed(part[0], (n, width), np.float64, meta=meta))
         y.append(da.from_delayed(part[1], (n,), int))
     return da.concatenate(X), da.concatenate(y)
-
-
-def _save(outputs: Outputs, encoder: TableEncoder, model: Any, model_file: str, extra: dict[str, Any]) -> None:
-    from sklearn.pipeline import Pipeline
-
-    from usmo.files import save
-
-    with outputs.file(model_file) as place:
-        save(Pipeline([("columns", encoder), ("model", model)]), place, extra=extra)

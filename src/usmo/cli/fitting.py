@@ -52,7 +52,7 @@ def _stage(
 
         extra = {"training": mark, "columns": task.columns, "source": task.source, "options": options}
         with outputs.file(model_file) as place:
-            save(pipeline(task, model), place, extra=extra)
+            save(pipeline(task.encoder, model), place, extra=extra)
 
 
 @click.command(

@@ -36,24 +36,41 @@ def read_task(
     kind: str | None,
 ) -> Task:  # fmt: skip
     """Read and encode a table; says on stderr what was recognised."""
-    aside = [name for name in (label_column, id_column, *ignore) if name is not None]
+    columns = {"label": label_column, "positive": positive, "id": id_column, "ignore": list(ignore)}
+    aside = set_aside(columns)
     sheet = read(data, format=kind, text=aside)
-    need_column(sheet, label_column, "--label-column")
-    if id_column is not None:
-        need_column(sheet, id_column, "--id-column")
-    for name in ignore:
-        need_column(sheet, name, "--ignore")
+    need_columns(sheet, columns)
     known = labels(sheet, label_column, positive)
     ids = row_names(sheet, id_column)
     features = sheet.drop(dict.fromkeys(aside))
     encoder = TableEncoder().fit(features)
     X = encoder.transform(features)
     source = "standard input" if data == "-" else data
-    speech.say(f"{source}: {len(known)} rows, {int(known.sum())} known positives, {X.shape[1]} numeric columns")
+    introduce(speech, f"{source}: {len(known)} rows", int(known.sum()), encoder)
+    return Task(source, sheet, known, ids, encoder, X, columns)
+
+
+def set_aside(columns: dict[str, Any]) -> list[str]:
+    """The columns that are not learnt from."""
+    names = (columns.get("label"), columns.get("id"), *columns.get("ignore", []))
+    return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def need_columns(sheet: Sheet, columns: dict[str, Any]) -> None:
+    """An error unless the sheet has the columns that options name."""
+    need_column(sheet, columns["label"], "--label-column")
+    if columns["id"] is not None:
+        need_column(sheet, columns["id"], "--id-column")
+    for name in columns["ignore"]:
+        need_column(sheet, name, "--ignore")
+
+
+def introduce(speech: Speech, rows: str, known: int, encoder: TableEncoder) -> None:
+    """Say what a table was taken for."""
+    width = len(encoder.get_feature_names_out())
+    speech.say(f"{rows}, {known} known positives, {width} numeric columns")
     for line in encoder.summary():
         speech.say(f"  {line}")
-    columns = {"label": label_column, "positive": positive, "id": id_column, "ignore": list(ignore)}
-    return Task(source, sheet, known, ids, encoder, X, columns)
 
 
 def row_names(sheet: Sheet, id_column: str | None) -> list[str]:
@@ -76,10 +93,10 @@ def classifier(
     return home.PUSVC(prior, kernel=kernel, gamma=gamma, approximation=chosen, **common)
 
 
-def pipeline(task: Task, model: Any) -> Any:
+def pipeline(encoder: TableEncoder, model: Any) -> Any:
     from sklearn.pipeline import Pipeline
 
-    return Pipeline([("columns", task.encoder), ("model", model)])
+    return Pipeline([("columns", encoder), ("model", model)])
 
 
 def scores(model: Any, X: Any) -> tuple[np.ndarray, dict[str, list[Any]]]:
@@ -95,13 +112,18 @@ def scores(model: Any, X: Any) -> tuple[np.ndarray, dict[str, list[Any]]]:
 def sentences(task: Task, model: Any) -> list[str]:
     """What came out, in words."""
     n = int((~task.known).sum())
+    marked = int(np.sum(model.predict(task.X[~task.known]) == model.classes_[1]))
+    found, proof = how_found(model)
+    return [found, f"{marked} of {n} unlabelled rows are taken for positive", proof]
+
+
+def how_found(model: Any) -> list[str]:
+    """Prior and λ of a model, and what its certificate says."""
     low, high = getattr(model, "prior_interval_", (model.prior_, model.prior_))
     how = "given" if low == high == model.prior_ else f"estimated, between {low:.3f} and {high:.3f}"
-    marked = int(np.sum(model.predict(task.X[~task.known]) == model.classes_[1]))
     proof = model.certificate_
     return [
         f"prior {model.prior_:.3f} ({how}); lambda {model.lam_:.3g}",
-        f"{marked} of {n} unlabelled rows are taken for positive",
         f"the objective is within {100 * max(proof.relative_gap, 0.0):.2g} % of the optimum "
         f"(gap {max(proof.gap, 0.0):.1e}, computed apart from the solver)",
     ]

@@ -43,9 +43,9 @@ def _features(model: Any, aside: list[str], sheet: Any, unknown: str = "error") 
 
 def _aside(kept: dict[str, Any]) -> list[str]:
     """Columns of the training table that were not learnt from."""
-    columns = kept.get("columns") or {}
-    names = (columns.get("label"), columns.get("id"), *columns.get("ignore", []))
-    return list(dict.fromkeys(name for name in names if name))
+    from usmo.cli.learning import set_aside
+
+    return set_aside(kept.get("columns") or {})
 
 
 UNKNOWN = click.option(

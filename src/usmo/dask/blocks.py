@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Callable
@@ -11,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from usmo.checkpoint import Checkpoint, kernel_words
+from usmo.checkpoint import Checkpoint, digest_of, kernel_words
 from usmo.dask.cluster import Cluster
 from usmo.dask.driver import through_losses
-from usmo.dask.partitions import Masses, Partitions, parts_of, problem_of, together
+from usmo.dask.partitions import Masses, Partitions, parts_of, problem_of
 from usmo.dask.parts import Block
 from usmo.judging import Judged, refuse_overflow, verdict
-from usmo.kernels import Kernel, KernelMatrix, row_sums
+from usmo.kernels import Kernel, KernelMatrix, row_sums, rows_together
 from usmo.problem import Array, Certificate, Index, PUProblem
 from usmo.shards import Each, Inside
 from usmo.solution import Solution
@@ -71,7 +70,7 @@ class Task:
         positives, unlabelled = (np.concatenate([rows[k] for rows in both]) for k in (0, 1))
         c1, c2 = (np.concatenate([part.weights[k] for part in found]) for k in (0, 1))
         self.problem = PUProblem(positives, unlabelled, c1, c2)
-        self.P_rows = together([part.P_rows for part in found])
+        self.P_rows = rows_together([part.P_rows for part in found])
         largest = max(part.largest for part in found)
         refuse_overflow(largest, self.problem.total, table.rows)
         some = KernelMatrix(sample.X, kernel)
@@ -84,8 +83,7 @@ class Task:
 
     def mark(self) -> str:
         """A digest of what a checkpoint depends on: the table, the problem, the kernel."""
-        words = self.table.digest() + kernel_words(self.kernel) + repr(self.recipe)
-        return hashlib.blake2b(words.encode(), digest_size=16).hexdigest()
+        return digest_of((self.table.digest(), kernel_words(self.kernel), self.recipe))
 
     def parts(self, values: Array) -> Each:
         """An array over U, to each shard its own."""
@@ -132,15 +130,16 @@ class Task:
             judge = Inside(team, "judged")
 
             def judged(solution: Solution) -> tuple[Solution, Certificate]:
-                _, vectors, alpha = self._support(team, solution.sigma)
-                team.gather(_evaluated, vectors, alpha, self.parts(solution.sigma))
+                support = at["support"] = self._support(team, solution.sigma)
+                team.gather(_evaluated, *support[1:], self.parts(solution.sigma))
                 beta, certificate = verdict(judge, solution.beta, problem.total, self.psd)
                 G = np.concatenate(judge.gather(_values))
                 return replace(solution, beta=beta, G=G), certificate
 
             left = None if max_time is None else max(1e-3, max_time - (time.perf_counter() - began))
             solution, certificate = refined(run, judged, at["start"], at["known"], tol, max_iter, left)
-            found = Fitted(solution, certificate, *self._support(team, solution.sigma), judge)
+            support, vectors, alpha = at["support"]
+            found = Fitted(solution, certificate, support, vectors, alpha, judge)
             settle(found)
             return found
 
@@ -156,7 +155,7 @@ class Task:
         support = np.flatnonzero(alpha)
         ends = np.searchsorted(support, [*self.table.firsts, self.table.rows])
         own = [support[ends[k] : ends[k + 1]] - first for k, first in enumerate(self.table.firsts)]
-        return support, together(team.gather(_rows_at, Each(own))), alpha[support]
+        return support, rows_together(team.gather(_rows_at, Each(own))), alpha[support]
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import time
-import zipfile
 from collections.abc import Callable
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import dask
@@ -18,7 +13,7 @@ from dask.utils import is_dataframe_like
 from distributed import Client, get_client
 from sklearn.utils.validation import check_is_fitted
 
-from usmo.atomic import replacing
+from usmo.checkpoint import StateFile
 from usmo.dask.cluster import Cluster
 from usmo.dask.partitions import Partitions
 from usmo.dask.parts import as_rows, width_of
@@ -63,47 +58,22 @@ def through_losses(
 class LinearState:
     """The last decision function of a fit: it survives the loss of a worker, and in a file that of the driver."""
 
-    def __init__(
-        self, checkpoint: tuple[str | os.PathLike[str], float] | None, facts: tuple[Any, ...],
-        start: tuple[Array, float] | None,
-    ) -> None:  # fmt: skip
-        self.guess = start
-        self._path, self._seconds = None, 0.0
-        self._mark = hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest()
-        self._last = time.monotonic()
-        if checkpoint is not None:
-            self._path, self._seconds = Path(checkpoint[0]), checkpoint[1]
-            if not self._path.parent.is_dir():
-                raise ValueError(f"checkpoint must lie in an existing folder, got {str(self._path)!r}")
-            self._load(self._path)
-
-    def _load(self, path: Path) -> None:
-        if not path.exists():
-            return
-        try:
-            with np.load(path, allow_pickle=False) as stored:
-                mark, w, beta = str(stored["fingerprint"]), stored["w"], float(stored["beta"])
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
-            raise ValueError(f"checkpoint {str(path)!r} is not a checkpoint of usmo: {error}") from error
-        if mark != self._mark:
-            raise ValueError(
-                f"checkpoint {str(path)!r} belongs to other data or parameters: remove it or name another"
-            )
-        self.guess = w, beta
+    def __init__(self, file: StateFile | None, columns: int, start: tuple[Array, float] | None) -> None:
+        self.guess, self._file = start, file
+        stored = None if file is None else file.load(w=(columns,), beta=())
+        if stored is not None:
+            self.guess = stored["w"], float(stored["beta"])
 
     def note(self, w: Array, beta: float) -> None:
-        """A newer decision function; written if the last one is old enough."""
+        """A newer decision function."""
         self.guess = w, beta
-        if self._path is None or time.monotonic() - self._last < self._seconds:
-            return
-        with replacing(self._path) as stream:
-            np.savez(stream, fingerprint=self._mark, w=w, beta=beta)
-        self._last = time.monotonic()
+        if self._file is not None:
+            self._file.save(lambda: {"w": w, "beta": beta})
 
     def done(self) -> None:
-        """The fit is over: the file is not needed any more."""
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
+        """The fit is over."""
+        if self._file is not None:
+            self._file.done()
 
 
 class Predicting:

@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval
 
 import usmo.linear
 from usmo.base import CALIBRATED, PUClassifier, warn_about
+from usmo.checkpoint import StateFile, digest_of
 from usmo.dask.cluster import Cluster
 from usmo.dask.driver import LinearState, Predicting, current_client, through_losses
 from usmo.dask.partitions import Masses, Partitions, partitions, problem_of
@@ -186,7 +187,7 @@ def train_blocks(
     ``settle`` is called while the shards still have σ and f.
     """
     compile_linear_once()
-    from usmo.solvers import linear
+    from usmo.solvers import linear, linear_rows
 
     width = table.columns if mapped is None else mapped.width
     if width > linear.WIDEST:
@@ -195,8 +196,10 @@ def train_blocks(
     sums = table.gather(_column_sums, mapped)
     centre = None if sums[0] is None else np.sum(sums, axis=0) / table.rows
     shift = np.zeros(width) if centre is None else centre
-    digest = "" if checkpoint is None else table.digest()
-    state = LinearState(checkpoint, (digest, width, prior, lam, scenario), start)
+    file = None
+    if checkpoint is not None:
+        file = StateFile(*checkpoint, digest_of((table.digest(), prior, lam, scenario)))
+    state = LinearState(file, width, start)
     neighbours = -(-len(table.blocks) // max(1, len(table.client.nthreads())))
     recipe = table.classes, scenario, prior, lam, table.masses(scenario), mapped, centre, neighbours
 
@@ -205,7 +208,7 @@ def train_blocks(
         return progress(record._replace(beta=record.beta - float(w @ shift)), w)
 
     def attempt(team: Cluster) -> Trained:
-        _, total, _ = team.total(_measured).sums
+        _, total, _ = team.total(linear_rows.measure).sums
         refuse_large(team.total(_largest).highs[0], float(total), table.rows)
         begin = state.guess
         left = None if max_time is None else max(1e-3, max_time - (time.perf_counter() - began))
@@ -232,12 +235,6 @@ def settled(model: PUClassifier, sample: Table | None, team: Team, beta: float) 
     f_p, c1, f_u, c2 = (np.concatenate([part[k] for part in parts]) for k in range(4))
     # c1 and c2 are the weights in another unit
     model._settle(sample, team, (f_p, c1 / c1.max()), (f_u, c2 / c2.max()))
-
-
-def _measured(shard: Any) -> Found:
-    from usmo.solvers.linear_rows import measure
-
-    return measure(shard)
 
 
 def _largest(shard: Any) -> Found:

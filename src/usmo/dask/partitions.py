@@ -16,6 +16,7 @@ from dask.base import is_dask_collection
 from distributed import Client, Future
 from scipy import sparse
 
+from usmo.checkpoint import digest_of
 from usmo.dask.cluster import awaited, sent_once
 from usmo.dask.parts import (
     Block,
@@ -26,6 +27,7 @@ from usmo.dask.parts import (
     row_parts,
     width_of,
 )
+from usmo.kernels import rows_together
 from usmo.problem import Array, Index, PUProblem, exact_sum
 from usmo.table import Table, warn_of_text
 
@@ -105,7 +107,7 @@ class Partitions:
                 for k, block in enumerate(self.blocks)
             ]
         )
-        X = together([part.X for part, _ in found])
+        X = rows_together([part.X for part, _ in found])
         y = np.concatenate([part.y for part, _ in found])
         weight = np.concatenate([part.weight for part, _ in found]) if self.weighted else None
         rows = np.concatenate([rows + first for (_, rows), first in zip(found, self.firsts, strict=True)])
@@ -120,7 +122,7 @@ class Partitions:
 
     def digest(self) -> str:
         """A digest of all blocks, made where they are."""
-        return hashlib.blake2b("".join(self.gather(_digest)).encode(), digest_size=16).hexdigest()
+        return digest_of(self.gather(_digest))
 
 
 def partitions(client: Client, X: Any, y: Any, sample_weight: Any = None) -> Partitions:
@@ -167,11 +169,6 @@ def _computed(client: Client, values: list[Any]) -> list[Future]:
     futures = client.compute(values)
     awaited(client, futures)
     return futures
-
-
-def together(rows: list[Any]) -> Any:
-    """Rows of several blocks in one piece."""
-    return sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
 
 
 def parts_of(block: Block, classes: np.ndarray, scenario: str) -> tuple[Index, Index]:

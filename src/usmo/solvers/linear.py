@@ -21,9 +21,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from usmo.features import ArrayFeatures, Blocks, steady_blas
+from usmo.kernels import rows_together
 from usmo.problem import Array
 from usmo.shards import Each, Found, Here, Inside, Team
 from usmo.solution import PassRecord, Status
@@ -116,8 +116,7 @@ class _Rounds:
         found = self.team.gather(at_rows.sample, Each(np.diff(ends, prepend=0).tolist()), seeds)
         c2 = np.concatenate([c2 for _, c2 in found])
         c2 *= self.mass / float(c2.sum())
-        rows = [X for X, _ in found]
-        X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
+        X = rows_together([X for X, _ in found])
         part = Part(Blocks(ArrayFeatures(X), np.arange(len(c2)), self.centre), c2)
         goal = 2.0 * _SAMPLE_WIDTH * self.mass
         self._interior(Here(part), self.from_positives, self.total, None, goal, None)

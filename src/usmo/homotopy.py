@@ -16,7 +16,7 @@ from sklearn.base import clone
 from usmo.features import ArrayFeatures, Features
 from usmo.judging import checked, fresh_values, is_reached, with_fresh_values
 from usmo.kernels import KernelMatrix
-from usmo.linear_training import LinearFit, is_narrow_linear, train_linear
+from usmo.linear_training import LinearFit, suits_interior_point, train_linear
 from usmo.problem import Certificate, PUProblem
 from usmo.solution import Solution
 from usmo.training import compile_once, default_cache, train
@@ -84,7 +84,7 @@ def train_path(
     """Solve and certify problems that differ in λ and π only, each from the solution of the one before."""
     if not problems:
         return []
-    if is_narrow_linear(problems[0], kernel):
+    if suits_interior_point(problems[0], kernel):
         return [
             (fit.solution, fit.certificate)
             for fit in train_linear_path(problems, ArrayFeatures(kernel.X), tol=tol)

@@ -36,13 +36,22 @@ class LinearFit:
     coef: Array
 
 
-def is_narrow_linear(problem: PUProblem, kernel: KernelMatrix) -> bool:
-    """Whether the kernel is linear and one side of the table small enough for the interior point."""
+_WIDE, _ROWS_PER_COLUMN = 100, 20
+"""A table of so many columns, and at most so many rows for each, is faster to solve by blocks of kernel rows."""
+
+
+def suits_interior_point(problem: PUProblem, kernel: KernelMatrix) -> bool:
+    """Whether the kernel is linear and the interior point the faster way (``benchmarks.linear crossing``).
+
+    It solves for the columns, so many columns and few rows do not suit it; with few columns and a small λ the
+    blocks need many rounds.
+    """
     from usmo.solvers.linear import WIDEST
 
-    if kernel.kernel.name != "linear":
+    rows, columns = problem.n + problem.p, kernel.X.shape[1]
+    if kernel.kernel.name != "linear" or min(rows, columns) > WIDEST:
         return False
-    return min(kernel.X.shape[1], problem.n + problem.p) <= WIDEST
+    return columns < _WIDE or rows > _ROWS_PER_COLUMN * columns
 
 
 @dataclass(frozen=True)

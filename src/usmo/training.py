@@ -15,7 +15,7 @@ from usmo.checkpoint import Checkpoint, fingerprint
 from usmo.features import ArrayFeatures
 from usmo.judging import checked, is_reached, judged
 from usmo.kernels import Kernel, KernelMatrix
-from usmo.linear_training import is_narrow_linear, train_linear
+from usmo.linear_training import suits_interior_point, train_linear
 from usmo.problem import Array, Certificate, PUProblem
 from usmo.solution import Solution
 from usmo.solvers.limits import Limits, Progress
@@ -54,7 +54,7 @@ def train(
     """
     if checkpoint is not None and solver not in ("auto", "blocks"):
         raise ValueError(f"checkpoint works with solver='blocks' only, got solver={solver!r}")
-    if solver == "auto" and checkpoint is None and is_narrow_linear(problem, kernel):
+    if solver == "auto" and checkpoint is None and suits_interior_point(problem, kernel):
         solver = "interior-point"
     if solver == "interior-point":
         if kernel.kernel.name != "linear":

@@ -20,8 +20,9 @@ def write(out: Path, rows: list[dict[str, Any]], course: list[dict[str, Any]]) -
         "<h1>Time and F-measure against the number of unlabelled rows</h1>",
         "<p>100 labelled positives (fewer where a class has fewer than 200 rows), λ = 0.01, the true prior, "
         "F-measure of the positive class on at most 5,000 test rows. PUSVC is the block solver, for the linear "
-        "kernel the interior point; USMO the paper's algorithm. Hollow points use poker hands drawn at random "
-        "beyond the real ones. A curve ends where a method holds no more rows or takes too long.</p>",
+        "kernel and tables of few columns or many rows the interior point; USMO the paper's algorithm. Hollow "
+        "points use poker hands drawn at random beyond the real ones. A curve ends where a method holds no more "
+        "rows or takes too long; the QP goes to 4,000 rows for the first class of a table.</p>",
     ]
     for kernel in KERNELS:
         parts.append(f"<h2>{kernel.capitalize()} kernel</h2>")

@@ -28,7 +28,9 @@ from benchmarks.large import pu_table, table
 from usmo import PUSVC, LinearPUSVC
 from usmo.datasets import SMALL, make_poker_hands
 from usmo.features import PartFeatures
-from usmo.linear_training import compile_linear_once
+from usmo.kernels import Kernel, KernelMatrix
+from usmo.linear_training import compile_linear_once, suits_interior_point
+from usmo.problem import PUProblem
 from usmo.solvers import linear
 from usmo.training import compile_once, train
 
@@ -113,6 +115,33 @@ def figure_tables() -> None:
             )
     means = np.exp(np.mean(np.log(ratios), axis=0))
     print(f"  geometric mean: plain {means[0]:.2f}, balanced {means[1]:.2f}   (promised ≤ 3)")
+
+
+def figure_crossing() -> None:
+    print('kernel="linear": time of the interior point over that of the blocks, by λ, and what "auto" takes')
+    for name, sizes in (("mnist", (1000, 4000, 16_000)), ("adult", (1000, 2000, 8000)), ("shuttle", (500, 8000))):
+        for n in sizes:
+            X, y, prior = pu_table(name, n)
+            rows = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
+            problem = PUProblem.from_prior(prior, LAMBDAS[0], *rows)
+            taken = suits_interior_point(problem, KernelMatrix(X, Kernel("linear")))
+            for tol in (1e-3, 1e-6):
+                ratios, gaps = [], []
+                for lam in LAMBDAS:
+                    models: list[PUSVC] = []
+
+                    def fit(solver: str, lam: float = lam, tol: float = tol, found: list[PUSVC] = models) -> None:
+                        options = {"lam": lam, "kernel": "linear", "tol": tol, "solver": solver}
+                        found.append(PUSVC(prior, **options).fit(X, y))  # noqa: B023
+
+                    times = [best(lambda s=s: fit(s), 2) for s in ("interior-point", "blocks")]
+                    ratios.append(f"{lam:g}: {times[0] / times[1]:.2f}")
+                    gaps += [model.certificate_.relative_gap for model in models]
+                print(
+                    f"  {name:8s} {X.shape[0]} × {X.shape[1]}  tol {tol:g}  {'  '.join(ratios)}  largest gap "
+                    f"{max(gaps):.0e}  auto: {'interior point' if taken else 'blocks'}",
+                    flush=True,
+                )
 
 
 def figure_memory() -> None:
@@ -276,6 +305,7 @@ def figure_nystroem() -> None:
 
 FIGURES = {
     "poker": figure_poker, "narrowing": figure_narrowing, "tables": figure_tables,
+    "crossing": figure_crossing,
     "memory": figure_memory, "memmap": figure_memmap,
     "growth": figure_growth, "objective": figure_objective, "nystroem": figure_nystroem,
 }  # fmt: skip

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from tests.oracles import random_table
 from usmo import PUSVC, LinearPUSVC, path
@@ -36,6 +37,37 @@ def test_same_model_as_the_linear_kernel(table, scenario, container):
     assert kernel.kernel_rows_ > 0
     if container is sparse.csr_matrix:
         assert sparse.issparse(auto.support_vectors_)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "by_columns"), [(300, 99, True), (300, 100, False), (2100, 100, True)]
+)
+def test_solver_of_the_linear_kernel_goes_by_the_shape(rows, columns, by_columns):
+    X, y = random_table(0, n=rows - 50, p=50, d=columns)
+    model = PUSVC(0.4, kernel="linear").fit(X, y)
+    assert (model.kernel_rows_ == 0) == by_columns
+    exact = LinearPUSVC(0.4, tol=1e-6).fit(X, y)
+    assert model.certificate_.primal == pytest.approx(exact.certificate_.primal, rel=1e-4)
+    two = path(PUSVC(0.4, kernel="linear"), X, y, lams=[0.1, 0.01])
+    assert (two[0].kernel_rows_ == 0) == by_columns
+    assert two[1].certificate_.primal == pytest.approx(exact.certificate_.primal, rel=1e-4)
+
+
+@pytest.mark.parametrize("shift", [1e3, 1e6])
+def test_blocks_short_of_precision_are_followed_by_the_interior_point(shift):
+    """Wide tables go to the block solver, whose kernel entries hold columns far from zero badly."""
+    X, y = random_table(0, n=300, p=50, d=120)
+    near = LinearPUSVC(0.4, tol=1e-6).fit(X, y)
+    options = {"kernel": "linear", "lam": near.lam_}
+    far = PUSVC(0.4, **options).fit(X + shift, y)
+    assert far.certificate_.primal == pytest.approx(near.certificate_.primal, rel=1e-5)
+    assert far.certificate_.kkt_violation <= 1e-3
+    last = path(PUSVC(0.4, kernel="linear"), X + shift, y, lams=[0.1, near.lam_])[-1]
+    assert last.certificate_.primal == pytest.approx(near.certificate_.primal, rel=1e-5)
+    alone = PUSVC(0.4, solver="blocks", max_time=60.0, **options)
+    if shift == 1e6:  # what it is for
+        with pytest.warns(ConvergenceWarning, match="want of precision"):
+            alone.fit(X + shift, y)
 
 
 def test_columns_far_from_zero_change_the_intercept_only(table):

@@ -40,18 +40,23 @@ _WIDE, _ROWS_PER_COLUMN = 100, 20
 """A table of so many columns, and at most so many rows for each, is faster to solve by blocks of kernel rows."""
 
 
+def is_narrow_linear(problem: PUProblem, kernel: KernelMatrix) -> bool:
+    """Whether the kernel is linear and one side of the table small enough for the interior point."""
+    from usmo.solvers.linear import WIDEST
+
+    if kernel.kernel.name != "linear":
+        return False
+    return min(kernel.X.shape[1], problem.n + problem.p) <= WIDEST
+
+
 def suits_interior_point(problem: PUProblem, kernel: KernelMatrix) -> bool:
-    """Whether the kernel is linear and the interior point the faster way (``benchmarks.linear crossing``).
+    """Whether the interior point is possible and the faster way (``python -m benchmarks.linear crossing``).
 
     It solves for the columns, so many columns and few rows do not suit it; with few columns and a small λ the
     blocks need many rounds.
     """
-    from usmo.solvers.linear import WIDEST
-
     rows, columns = problem.n + problem.p, kernel.X.shape[1]
-    if kernel.kernel.name != "linear" or min(rows, columns) > WIDEST:
-        return False
-    return columns < _WIDE or rows > _ROWS_PER_COLUMN * columns
+    return is_narrow_linear(problem, kernel) and (columns < _WIDE or rows > _ROWS_PER_COLUMN * columns)
 
 
 @dataclass(frozen=True)

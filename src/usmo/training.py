@@ -15,7 +15,7 @@ from usmo.checkpoint import Checkpoint, fingerprint
 from usmo.features import ArrayFeatures
 from usmo.judging import checked, is_reached, judged
 from usmo.kernels import Kernel, KernelMatrix
-from usmo.linear_training import suits_interior_point, train_linear
+from usmo.linear_training import is_narrow_linear, suits_interior_point, train_linear
 from usmo.problem import Array, Certificate, PUProblem
 from usmo.solution import Solution
 from usmo.solvers.limits import Limits, Progress
@@ -54,15 +54,12 @@ def train(
     """
     if checkpoint is not None and solver not in ("auto", "blocks"):
         raise ValueError(f"checkpoint works with solver='blocks' only, got solver={solver!r}")
-    if solver == "auto" and checkpoint is None and suits_interior_point(problem, kernel):
-        solver = "interior-point"
-    if solver == "interior-point":
-        if kernel.kernel.name != "linear":
-            raise ValueError(f"solver='interior-point' needs kernel='linear', got kernel={kernel.kernel.name!r}")
-        fit = train_linear(
-            problem, ArrayFeatures(kernel.X), start=start, tol=tol, max_iter=max_iter, max_time=max_time,
-            progress=progress,
-        )  # fmt: skip
+    if solver == "interior-point" and kernel.kernel.name != "linear":
+        raise ValueError(f"solver='interior-point' needs kernel='linear', got kernel={kernel.kernel.name!r}")
+    by_columns = partial(train_linear, problem, ArrayFeatures(kernel.X), tol=tol, progress=progress)
+    free = solver == "auto" and checkpoint is None
+    if solver == "interior-point" or (free and suits_interior_point(problem, kernel)):
+        fit = by_columns(start=start, max_iter=max_iter, max_time=max_time)
         return fit.solution, fit.certificate
     psd = checked(problem, kernel)
     file = None if checkpoint is None else Checkpoint(*checkpoint, fingerprint(problem, kernel), problem.n)
@@ -102,6 +99,11 @@ def train(
     )
     if file is not None:
         file.done()
+    if free and found[0].status == "precision" and is_narrow_linear(problem, kernel):
+        # columns far from zero, which the interior point centres
+        left = None if max_time is None else max(1e-3, max_time - found[0].history[-1].seconds)
+        fit = by_columns(start=found[0].sigma, max_iter=max_iter, max_time=left)
+        return fit.solution.continued_from(found[0]), fit.certificate
     return found
 
 

@@ -75,7 +75,7 @@ def _fit(method: str, kernel: str, X: Any, known: np.ndarray, prior: float) -> t
     name = "rbf" if kernel == "gaussian" else kernel
     if method == "ramp":
         return RampPUSVC(prior, lam=LAMBDA, kernel=name, threshold=0.0).fit(X, known), float("nan")
-    solver = {"qp": "qp", "usmo": "usmo", "fast": "auto"}[method]
+    solver = {"qp": "qp", "usmo": "usmo", "fast": "auto" if name == "linear" else "blocks"}[method]
     model = PUSVC(prior, lam=LAMBDA, kernel=name, threshold=0.0, solver=solver).fit(X, known)
     return model, float(model.certificate_.relative_gap)
 

@@ -44,7 +44,7 @@ PER_BLOCK = 500_000
 def workers(count: int, **options: Any) -> Iterator[Client]:
     with (
         LocalCluster(
-            n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL, **options
+            n_workers=count, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL, **options
         ) as cluster,
         Client(cluster) as client,
     ):

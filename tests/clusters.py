@@ -15,7 +15,7 @@ from usmo.dask.cluster import Cluster
 def threads():
     """Two workers in threads of this process: no time to start, and the same protocol."""
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         yield client
@@ -24,7 +24,7 @@ def threads():
 @contextmanager
 def processes(workers=2):
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         yield client

@@ -15,7 +15,7 @@ OPTIONS = ["--label-column", "known", "--positive", "yes", "--id-column", "id", 
 @pytest.fixture(scope="module")
 def scheduler():
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=":0"
     ) as cluster:
         yield cluster.scheduler_address
 

@@ -186,7 +186,7 @@ def test_a_cluster_without_workers_says_so(monkeypatch):
     monkeypatch.setattr(clusters, "PATIENCE", 1.0)
     X, y = rows()
     with (
-        LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster,
         Client(cluster),
         pytest.raises(RuntimeError, match=r"the cluster has had no workers for 1 s: start them with dask worker"),
     ):

@@ -77,6 +77,28 @@ def test_columns_far_from_zero_change_the_intercept_only(table):
     np.testing.assert_allclose(near.decision_function(X), far.decision_function(X + 1e5), atol=1e-5)
 
 
+def among_the_others(seed=0):
+    """Known positives in the midst of the unlabelled rows: mixtures of these have the same mean."""
+    rng = np.random.default_rng(seed)
+    X = np.vstack([0.3 * rng.normal(size=(30, 2)), rng.normal(size=(300, 2))])
+    return X, (np.arange(330) < 30).astype(int)
+
+
+@pytest.mark.parametrize("lam", [1e-2, 1e-6])
+def test_a_constant_optimum_is_said(lam):
+    """The double hinge is flat enough there for w = 0 to be optimal, whatever λ is; the order is rounding then."""
+    X, y = among_the_others()
+    for model in (LinearPUSVC(0.2, lam=lam), PUSVC(0.2, lam=lam, kernel="linear", solver="blocks")):
+        with pytest.warns(UserWarning, match="decision function is constant.*tol=0.001"):
+            model.fit(X, y)
+        assert np.linalg.norm(model.coef_) < 1e-3
+        assert not model.predict(X).any()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        near = PUSVC(0.2, lam=lam).fit(X, y)
+    assert near.predict(X)[30:].mean() == pytest.approx(0.2, abs=0.02)
+
+
 def test_estimator_conventions(table, tmp_path):
     X, y = table
     model = LinearPUSVC(random_state=0).fit(X, y)

@@ -55,6 +55,21 @@ def test_threshold_of_many_rows_is_that_of_sorting_them_all():
             assert not 0 < np.abs(found + 1.0) < 1e-5  # not inside the rows at -1
 
 
+@pytest.mark.parametrize("edge", [-1.0, 1.0])
+@pytest.mark.parametrize(("others", "prior"), [(0, 0.3), (0, 0.8), (40, 0.1), (40, 0.5), (40, 0.9)])
+def test_rows_at_an_edge_fall_on_one_side(edge, others, prior):
+    """The solver leaves them within the tolerance of it; which of them are above is chance."""
+    tol = 1e-3
+    rng = np.random.default_rng(0)
+    at_edge = edge + tol * rng.uniform(-1.0, 1.0, 100)
+    f = np.concatenate([at_edge, edge + rng.uniform(-0.5, 0.5, others)])
+    found = threshold_over(Here(Decisions(f, np.ones(len(f)))), prior, tol)
+    assert len(np.unique(at_edge > found)) == 1
+    away = np.abs(f - edge) > 4.0 * tol
+    possible = [np.mean(f > t) for t in (*f[away], edge - 4.0 * tol, edge + 4.0 * tol)] + [0.0, 1.0]
+    assert abs(np.mean(f > found) - prior) == pytest.approx(np.min(np.abs(np.array(possible) - prior)), abs=1e-12)
+
+
 def test_intercept_holds_the_threshold_so_that_coef_and_intercept_are_the_decision():
     X, y, _, prior = moons()
     model = LinearPUSVC(prior).fit(X, y)

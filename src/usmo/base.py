@@ -22,7 +22,7 @@ from usmo.problem import Array, PUProblem
 from usmo.progress import CallbackSupportMixin, with_callbacks
 from usmo.shards import Here, Team
 from usmo.table import Table
-from usmo.thresholds import Decisions, threshold_over
+from usmo.thresholds import Decisions, spread_over, threshold_over
 
 ACCEPTED: dict[str, Any] = {
     "accept_sparse": "csr", "dtype": [np.float64, np.float32], "accept_large_sparse": True
@@ -130,6 +130,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ``table`` is the one that λ was chosen on, if it was: calibration then has decision values of rows that the
         fits of a cross-validation had not seen.
         """
+        warn_if_constant(spread_over(team), self.tol)
         if self.threshold == "prior":
             self.threshold_ = threshold_over(team, self.prior_, self.tol)
         else:
@@ -257,4 +258,16 @@ def warn_about(solution: Any, certificate: Any, tol: float) -> None:
             "bound the distance to the best one. Choose a positive semidefinite kernel.",
             UserWarning,
             stacklevel=5,
+        )
+
+
+def warn_if_constant(spread: float, tol: float) -> None:
+    """Say so if decision values of the unlabelled rows differ by no more than the tolerance allows."""
+    if spread <= 2.0 * tol:
+        warnings.warn(
+            f"the decision function is constant: the unlabelled rows differ by {spread:.1g} in it (tol={tol:g}), "
+            "and their order says nothing. Lower lam, or take a kernel or columns that tell the labelled rows "
+            "from the unlabelled ones; a linear function of few columns often cannot.",
+            UserWarning,
+            stacklevel=6,
         )

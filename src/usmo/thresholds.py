@@ -17,6 +17,10 @@ _AROUND = 0.01
 """Of more, those are sorted that a sample of as many puts within this share of the quantile."""
 
 
+_TOGETHER = 4.0
+"""Values within so many tolerances of -1 or 1 count as these."""
+
+
 @dataclass
 class Decisions:
     """A shard: decision values of unlabelled rows, and their weights."""
@@ -48,7 +52,21 @@ def threshold_over(team: Team, prior: float, tol: float) -> float:
     at = prior_threshold(f, share, sample_weight=weight)
     low, high = float(f.min()), float(f.max())
     margin = 1e-6 * (1.0 + max(abs(low), abs(high)))
-    return high + margin if at >= high else low - margin if at < low else at
+    at = high + margin if at >= high else low - margin if at < low else at
+    for edge in (-1.0, 1.0):
+        if abs(at - edge) <= _TOGETHER * tol:  # beside the rows at the edge, not among them
+            at = edge + float(np.copysign(_TOGETHER * tol + 1e-9, at - edge))
+    return at
+
+
+def spread_over(team: Team) -> float:
+    """By how much decision values differ."""
+    high, minus_low = team.total(_ends).highs
+    return float(high + minus_low)
+
+
+def _ends(shard: Decisions) -> Found:
+    return Found((), (float(np.max(shard.f, initial=-np.inf)), float(np.max(-shard.f, initial=-np.inf))))
 
 
 def _masses(shard: Decisions, low: float, high: float) -> Found:
@@ -68,7 +86,7 @@ def _between(shard: Decisions, low: float, high: float, tol: float) -> tuple[Arr
     between = (shard.f >= low) & (shard.f <= high)
     f, weight = np.round(shard.f[between], 9), shard.weight[between]
     for edge in (-1.0, 1.0):
-        f = np.where(np.abs(f - edge) <= 4.0 * tol, edge, f)
+        f = np.where(np.abs(f - edge) <= _TOGETHER * tol, edge, f)
     if len(f) > _SORTED:
         f, which = np.unique(f, return_inverse=True)
         weight = np.bincount(which, weights=weight).astype(np.float64)

@@ -119,7 +119,7 @@ def figure_tables() -> None:
 
 def figure_crossing() -> None:
     print('kernel="linear": time of the interior point over that of the blocks, by λ, and what "auto" takes')
-    for name, sizes in (("mnist", (1000, 4000, 16_000)), ("adult", (1000, 2000, 8000)), ("shuttle", (500, 8000))):
+    for name, sizes in (("mnist", (1000, 4000, 16_000)), ("adult", (1000, 3000, 8000)), ("shuttle", (500, 8000))):
         for n in sizes:
             X, y, prior = pu_table(name, n)
             rows = np.flatnonzero(y == 1), np.flatnonzero(y == 0)

@@ -40,7 +40,7 @@ def test_same_model_as_the_linear_kernel(table, scenario, container):
 
 
 @pytest.mark.parametrize(
-    ("rows", "columns", "by_columns"), [(300, 99, True), (300, 100, False), (2100, 100, True)]
+    ("rows", "columns", "by_columns"), [(300, 99, True), (300, 100, False), (3100, 100, True)]
 )
 def test_solver_of_the_linear_kernel_goes_by_the_shape(rows, columns, by_columns):
     X, y = random_table(0, n=rows - 50, p=50, d=columns)

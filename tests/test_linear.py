@@ -40,7 +40,7 @@ def test_same_model_as_the_linear_kernel(table, scenario, container):
 
 
 @pytest.mark.parametrize(
-    ("rows", "columns", "by_columns"), [(300, 99, True), (300, 100, False), (3100, 100, True)]
+    ("rows", "columns", "by_columns"), [(300, 199, True), (300, 200, False), (6100, 200, True)]
 )
 def test_solver_of_the_linear_kernel_goes_by_the_shape(rows, columns, by_columns):
     X, y = random_table(0, n=rows - 50, p=50, d=columns)
@@ -56,7 +56,7 @@ def test_solver_of_the_linear_kernel_goes_by_the_shape(rows, columns, by_columns
 @pytest.mark.parametrize("shift", [1e3, 1e6])
 def test_blocks_short_of_precision_are_followed_by_the_interior_point(shift):
     """Wide tables go to the block solver, whose kernel entries hold columns far from zero badly."""
-    X, y = random_table(0, n=300, p=50, d=120)
+    X, y = random_table(0, n=300, p=50, d=220)
     near = LinearPUSVC(0.4, tol=1e-6).fit(X, y)
     options = {"kernel": "linear", "lam": near.lam_}
     far = PUSVC(0.4, **options).fit(X + shift, y)

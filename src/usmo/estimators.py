@@ -71,7 +71,7 @@ class PUSVC(KernelPUClassifier):
         "blocks": blocks of kernel rows by matrix products. "interior-point": for the linear kernel, passes over
         the rows (see :class:`LinearPUSVC`). "usmo": the paper's algorithm. "qp": the dense quadratic program by an
         interior point library, for some thousand rows (extra ``usmo[qp]``). All reach the same optimum; "auto"
-        is "interior-point" for the linear kernel if the table has fewer than 100 columns or more than 30 rows per
+        is "interior-point" for the linear kernel if the table has fewer than 200 columns or more than 30 rows per
         column (and at most 4,000 columns), else "blocks".
     approximation : {"nystroem", "rff"} or None, default=None
         None is the exact kernel. "nystroem" and "rff" (random Fourier features, rbf only) replace it by

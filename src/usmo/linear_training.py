@@ -36,7 +36,7 @@ class LinearFit:
     coef: Array
 
 
-_WIDE, _ROWS_PER_COLUMN = 100, 30
+_WIDE, _ROWS_PER_COLUMN = 200, 30
 """A table of so many columns, and at most so many rows for each, is faster to solve by blocks of kernel rows."""
 
 

@@ -35,6 +35,9 @@ _PRIOR_ROWS = 50_000
 CALIBRATED = 200_000
 """Unlabelled rows that probabilities are calibrated on, about: two slopes need no more."""
 
+_NOISE, _NOTHING = 4.0, 1e-6
+"""Decision values that differ by less than so many times the violation, and a trifle, count as one."""
+
 
 def seed_of(random_state: Any) -> int:
     """An integer from ``random_state``; 0 for None, so that a fit is the same every time."""
@@ -130,9 +133,11 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ``table`` is the one that λ was chosen on, if it was: calibration then has decision values of rows that the
         fits of a cross-validation had not seen.
         """
-        warn_if_constant(spread_over(team), self.tol)
+        proof = getattr(self, "certificate_", None)
+        precision = self.tol if proof is None else min(self.tol, proof.kkt_violation)
+        warn_if_constant(spread_over(team), precision)
         if self.threshold == "prior":
-            self.threshold_ = threshold_over(team, self.prior_, self.tol)
+            self.threshold_ = threshold_over(team, self.prior_, precision)
         else:
             self.threshold_ = float(self.threshold)
         self.__dict__["intercept_"] = self.__dict__["intercept_"] - self.threshold_
@@ -261,13 +266,13 @@ def warn_about(solution: Any, certificate: Any, tol: float) -> None:
         )
 
 
-def warn_if_constant(spread: float, tol: float) -> None:
-    """Say so if decision values of the unlabelled rows differ by no more than the tolerance allows."""
-    if spread <= 2.0 * tol:
+def warn_if_constant(spread: float, precision: float) -> None:
+    """Say so if decision values of the unlabelled rows differ by hardly more than they are exact."""
+    if spread <= _NOISE * precision + _NOTHING:
         warnings.warn(
-            f"the decision function is constant: the unlabelled rows differ by {spread:.1g} in it (tol={tol:g}), "
-            "and their order says nothing. Lower lam, or take a kernel or columns that tell the labelled rows "
-            "from the unlabelled ones; a linear function of few columns often cannot.",
+            f"the decision function is constant: the unlabelled rows differ by {spread:.1g} in it, with a KKT "
+            f"violation of {precision:.1g}, and their order says nothing. Lower lam, or take a kernel or columns "
+            "that tell the labelled rows from the unlabelled ones; a linear function of few columns often cannot.",
             UserWarning,
             stacklevel=6,
         )

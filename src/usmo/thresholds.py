@@ -18,7 +18,7 @@ _AROUND = 0.01
 
 
 _TOGETHER = 4.0
-"""Values within so many tolerances of -1 or 1 count as these."""
+"""Values within so many times the precision of -1 or 1 count as these."""
 
 
 @dataclass
@@ -29,10 +29,11 @@ class Decisions:
     weight: Array
 
 
-def threshold_over(team: Team, prior: float, tol: float) -> float:
-    """The threshold at the prior, which does not depend on how rounding or ``tol`` order rows of one value.
+def threshold_over(team: Team, prior: float, precision: float) -> float:
+    """The threshold at the prior, which does not depend on how rounding orders rows of one value.
 
-    The optimum puts many rows at exactly -1 or 1, where the solver leaves them within ``tol``; they stay together.
+    The optimum puts many rows at exactly -1 or 1, where the solver leaves them up to its ``precision``, the
+    violation of the optimality conditions; they stay together.
     ``team`` has shards of :class:`Decisions`; of many rows only those near the quantile come here.
     """
     low, high, share = -np.inf, np.inf, prior
@@ -41,21 +42,21 @@ def threshold_over(team: Team, prior: float, tol: float) -> float:
     while count > _SORTED:
         some = np.concatenate(team.gather(_some, low, high, -(-_SORTED // team.size)))
         around = np.quantile(some, np.clip([1.0 - _AROUND - share, 1.0 + _AROUND - share], 0.0, 1.0))
-        ends = max(low, float(around[0]) - 8.0 * tol), min(high, float(around[1]) + 8.0 * tol)
+        ends = max(low, float(around[0]) - 8.0 * precision), min(high, float(around[1]) + 8.0 * precision)
         above, inside, fewer = team.total(_masses, *ends).sums
         missing = prior * total - above
         if not (0 < missing < inside and fewer < 0.5 * count):
             break
         (low, high), share, count = ends, float(missing / inside), fewer
-    found = team.gather(_between, low, high, tol)
+    found = team.gather(_between, low, high, precision)
     f, weight = (np.concatenate([part[k] for part in found]) for k in (0, 1))
     at = prior_threshold(f, share, sample_weight=weight)
     low, high = float(f.min()), float(f.max())
     margin = 1e-6 * (1.0 + max(abs(low), abs(high)))
     at = high + margin if at >= high else low - margin if at < low else at
     for edge in (-1.0, 1.0):
-        if abs(at - edge) <= _TOGETHER * tol:  # beside the rows at the edge, not among them
-            at = edge + float(np.copysign(_TOGETHER * tol + 1e-9, at - edge))
+        if abs(at - edge) <= _TOGETHER * precision:  # beside the rows at the edge, not among them
+            at = edge + float(np.copysign(_TOGETHER * precision + 1e-9, at - edge))
     return at
 
 
@@ -81,12 +82,12 @@ def _some(shard: Decisions, low: float, high: float, most: int) -> Array:
     return between[:: max(1, len(between) // most)]
 
 
-def _between(shard: Decisions, low: float, high: float, tol: float) -> tuple[Array, Array]:
+def _between(shard: Decisions, low: float, high: float, precision: float) -> tuple[Array, Array]:
     """Values between, rounded, with their weights; equal ones of many as one."""
     between = (shard.f >= low) & (shard.f <= high)
     f, weight = np.round(shard.f[between], 9), shard.weight[between]
     for edge in (-1.0, 1.0):
-        f = np.where(np.abs(f - edge) <= _TOGETHER * tol, edge, f)
+        f = np.where(np.abs(f - edge) <= _TOGETHER * precision, edge, f)
     if len(f) > _SORTED:
         f, which = np.unique(f, return_inverse=True)
         weight = np.bincount(which, weights=weight).astype(np.float64)

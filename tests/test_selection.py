@@ -55,6 +55,16 @@ def test_threshold_of_many_rows_is_that_of_sorting_them_all():
             assert not 0 < np.abs(found + 1.0) < 1e-5  # not inside the rows at -1
 
 
+def test_rare_classes_are_decided_by_differences_below_tol():
+    """Strong regularisation and a small prior leave f within tol of -1; the fit is more exact than that."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(20, 2)) + 6.0, rng.normal(size=(5, 2)) + 6.0, rng.normal(size=(495, 2))])
+    model = PUSVC(0.01, lam=100.0, kernel="linear", solver="blocks").fit(X, (np.arange(520) < 20).astype(int))
+    f = model.decision_function(X)
+    assert np.ptp(f) < 4.0 * model.tol
+    np.testing.assert_array_equal(np.flatnonzero(model.predict(X)), np.arange(25))
+
+
 @pytest.mark.parametrize("edge", [-1.0, 1.0])
 @pytest.mark.parametrize(("others", "prior"), [(0, 0.3), (0, 0.8), (40, 0.1), (40, 0.5), (40, 0.9)])
 def test_rows_at_an_edge_fall_on_one_side(edge, others, prior):

@@ -30,6 +30,22 @@ def processes(workers=2):
         yield client
 
 
+def interrupt(monkeypatch, model, X, y, at=30):
+    """A fit whose driver is interrupted at its so-manieth call to the cluster."""
+    real, calls = Cluster._call, []
+
+    def call(self, work, args, merge):
+        calls.append(1)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        return real(self, work, args, merge)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Cluster, "_call", call)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+
+
 def rows(n=1200, p=150, d=5, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(p + n, d)) + 1.5 / np.sqrt(d) * np.r_[np.ones(p), rng.random(n) < 0.3][:, None]

@@ -13,7 +13,7 @@ from dask.distributed import Client
 
 import usmo
 import usmo.dask
-from tests.clusters import assert_equal_models, lazy, processes, rows, threads
+from tests.clusters import assert_equal_models, interrupt, lazy, processes, rows, threads
 from usmo.dask import LinearPUSVC
 from usmo.dask import cluster as clusters
 from usmo.linear_training import compile_linear_once
@@ -97,18 +97,7 @@ def test_a_dead_driver_goes_on_from_its_checkpoint(client, monkeypatch, tmp_path
     plain = getattr(usmo, name)(0.3, lam=1e-3, tol=1e-5).fit(X, y)
     file = tmp_path / "fit.npz"
     model = kind(0.3, lam=1e-3, tol=1e-5, checkpoint=file, checkpoint_seconds=0)
-    real, calls = clusters.Cluster._call, []
-
-    def call(self, work, args, merge):
-        calls.append(1)
-        if len(calls) == 30:
-            raise KeyboardInterrupt
-        return real(self, work, args, merge)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(clusters.Cluster, "_call", call)
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(lazy(X), lazy(y))
+    interrupt(monkeypatch, model, lazy(X), lazy(y))
     assert file.exists()
     with pytest.raises(ValueError, match=r"belongs to other data or parameters"):
         kind(0.3, lam=1e-2, checkpoint=file).fit(lazy(X), lazy(y))

@@ -12,7 +12,7 @@ from dask.distributed import Client, LocalCluster
 from scipy import sparse
 
 import usmo
-from tests.clusters import CHUNKS, assert_equal_models, lazy, rows, threads
+from tests.clusters import CHUNKS, assert_equal_models, interrupt, lazy, rows, threads
 from usmo.approximation import NystroemMap
 from usmo.dask import PUSVC, LinearPUSVC, driver, linear
 from usmo.dask import cluster as clusters
@@ -203,23 +203,11 @@ def make_kernel():
 def test_a_checkpoint_knows_its_table_and_a_callable_kernel_by_name(client, monkeypatch, tmp_path):
     X, y = rows()
     file = tmp_path / "fit.npz"
-    real, calls = clusters.Cluster._call, []
-
-    def call(self, work, args, merge):
-        calls.append(1)
-        if len(calls) == 30:
-            raise KeyboardInterrupt
-        return real(self, work, args, merge)
-
     for model in (
         LinearPUSVC(0.3, lam=1e-3, checkpoint=file, checkpoint_seconds=0),
         PUSVC(0.3, lam=1e-3, kernel=make_kernel(), checkpoint=file, checkpoint_seconds=0),
     ):
-        calls.clear()
-        with monkeypatch.context() as patch:
-            patch.setattr(clusters.Cluster, "_call", call)
-            with pytest.raises(KeyboardInterrupt):
-                model.fit(lazy(X), lazy(y))
+        interrupt(monkeypatch, model, lazy(X), lazy(y))
         with pytest.raises(ValueError, match=r"belongs to other data"):
             model.fit(lazy(X), lazy(y[::-1].copy()))
         if isinstance(model, PUSVC):

@@ -22,7 +22,7 @@ from usmo.problem import Array, PUProblem
 from usmo.progress import CallbackSupportMixin, with_callbacks
 from usmo.shards import Here, Team
 from usmo.table import Table
-from usmo.thresholds import Decisions, spread_over, threshold_over
+from usmo.thresholds import TOGETHER, Decisions, spread_over, threshold_over
 
 ACCEPTED: dict[str, Any] = {
     "accept_sparse": "csr", "dtype": [np.float64, np.float32], "accept_large_sparse": True
@@ -35,8 +35,8 @@ _PRIOR_ROWS = 50_000
 CALIBRATED = 200_000
 """Unlabelled rows that probabilities are calibrated on, about: two slopes need no more."""
 
-_NOISE, _NOTHING = 4.0, 1e-6
-"""Decision values that differ by less than so many times the violation, and a trifle, count as one."""
+_NOTHING = 1e-6
+"""A difference of decision values that is none, however exact they are."""
 
 
 def seed_of(random_state: Any) -> int:
@@ -268,7 +268,7 @@ def warn_about(solution: Any, certificate: Any, tol: float) -> None:
 
 def warn_if_constant(spread: float, precision: float) -> None:
     """Say so if decision values of the unlabelled rows differ by hardly more than they are exact."""
-    if spread <= _NOISE * precision + _NOTHING:
+    if spread <= TOGETHER * precision + _NOTHING:
         warnings.warn(
             f"the decision function is constant: the unlabelled rows differ by {spread:.1g} in it, with a KKT "
             f"violation of {precision:.1g}, and their order says nothing. Lower lam, or take a kernel or columns "

@@ -16,9 +16,8 @@ _SORTED = 200_000
 _AROUND = 0.01
 """Of more, those are sorted that a sample of as many puts within this share of the quantile."""
 
-
-_TOGETHER = 4.0
-"""Values within so many times the precision of -1 or 1 count as these."""
+TOGETHER = 4.0
+"""Values that differ by no more than so many times the precision count as one."""
 
 
 @dataclass
@@ -55,8 +54,8 @@ def threshold_over(team: Team, prior: float, precision: float) -> float:
     margin = 1e-6 * (1.0 + max(abs(low), abs(high)))
     at = high + margin if at >= high else low - margin if at < low else at
     for edge in (-1.0, 1.0):
-        if abs(at - edge) <= _TOGETHER * precision:  # beside the rows at the edge, not among them
-            at = edge + float(np.copysign(_TOGETHER * precision + 1e-9, at - edge))
+        if abs(at - edge) <= TOGETHER * precision:  # beside the rows at the edge, not among them
+            at = edge + float(np.copysign(TOGETHER * precision + 1e-9, at - edge))
     return at
 
 
@@ -87,7 +86,7 @@ def _between(shard: Decisions, low: float, high: float, precision: float) -> tup
     between = (shard.f >= low) & (shard.f <= high)
     f, weight = np.round(shard.f[between], 9), shard.weight[between]
     for edge in (-1.0, 1.0):
-        f = np.where(np.abs(f - edge) <= _TOGETHER * precision, edge, f)
+        f = np.where(np.abs(f - edge) <= TOGETHER * precision, edge, f)
     if len(f) > _SORTED:
         f, which = np.unique(f, return_inverse=True)
         weight = np.bincount(which, weights=weight).astype(np.float64)

@@ -23,7 +23,7 @@ VERSION ?= 1.6.1
 test-sklearn:
 	$(PYTHON) -m venv .venv-$(VERSION)
 	.venv-$(VERSION)/bin/pip install --quiet -e ".[qp]" "scikit-learn==$(VERSION)" pytest pytest-xdist hypothesis
-	.venv-$(VERSION)/bin/python -m pytest -n auto tests/test_sklearn.py tests/test_estimators.py
+	.venv-$(VERSION)/bin/python -m pytest -n auto tests/estimators
 
 # The block solver's table, and its starting points
 bench: $(READY) bench-tools

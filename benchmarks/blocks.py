@@ -21,12 +21,14 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from benchmarks.large import NAMES, problem, pu_table
-from usmo import PUSVC, judging, path
-from usmo.kernels import KernelMatrix
-from usmo.problem import PUProblem
-from usmo.solvers import blocks, columns
-from usmo.tiles import rbf_block
-from usmo.training import compile_once, train
+from usmo import PUSVC, path
+from usmo.core.problem import PUProblem
+from usmo.fitting import certify as judging
+from usmo.fitting.kernel import compile_once, train
+from usmo.kernels.matrix import KernelMatrix
+from usmo.kernels.tiles import rbf_block
+from usmo.solvers import block_shards as columns
+from usmo.solvers import blocks
 
 LAMBDAS = (1e-3, 1e-4, 1e-5)
 

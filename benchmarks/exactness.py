@@ -14,12 +14,12 @@ import time
 
 import numpy as np
 
+from usmo.core.problem import PUProblem
 from usmo.datasets import SMALL, load, make_pu
-from usmo.judging import certify
-from usmo.kernels import Kernel, KernelMatrix
-from usmo.problem import PUProblem
+from usmo.fitting.certify import certify
+from usmo.fitting.kernel import train
+from usmo.kernels.matrix import Kernel, KernelMatrix
 from usmo.solvers import qp
-from usmo.training import train
 
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 

@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.cluster import kmeans_plusplus
 
 from benchmarks.large import NAMES, problem
-from usmo.approximation import NystroemMap, chosen_landmarks
-from usmo.features import ArrayFeatures
-from usmo.linear_training import train_linear
-from usmo.training import train
+from usmo.fitting.approximate import NystroemMap, chosen_landmarks
+from usmo.fitting.kernel import train
+from usmo.fitting.linear import train_linear
+from usmo.kernels.row_blocks import ArrayFeatures
 
 SEEDS = range(3)
 

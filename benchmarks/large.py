@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from usmo.core.problem import PUProblem
 from usmo.datasets import load
-from usmo.gamma import resolve_gamma
-from usmo.kernels import Kernel, KernelMatrix
-from usmo.problem import PUProblem
+from usmo.kernels.gamma import resolve_gamma
+from usmo.kernels.matrix import Kernel, KernelMatrix
 
 NAMES = ("mnist", "adult", "bank", "shuttle")
 

@@ -26,13 +26,13 @@ from benchmarks.blocks import best
 from benchmarks.exactness import paper_problem
 from benchmarks.large import pu_table, table
 from usmo import PUSVC, LinearPUSVC
+from usmo.core.problem import PUProblem
 from usmo.datasets import SMALL, make_poker_hands
-from usmo.features import PartFeatures
-from usmo.kernels import Kernel, KernelMatrix
-from usmo.linear_training import compile_linear_once, suits_interior_point
-from usmo.problem import PUProblem
+from usmo.fitting.kernel import compile_once, train
+from usmo.fitting.linear import compile_linear_once, suits_interior_point
+from usmo.kernels.matrix import Kernel, KernelMatrix
+from usmo.kernels.row_blocks import PartFeatures
 from usmo.solvers import linear
-from usmo.training import compile_once, train
 
 LAMBDAS = (1e-1, 1e-2, 1e-3, 1e-4)
 POSITIVES = 100

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
+from usmo.core.problem import PUProblem
 from usmo.datasets import load, make_pu
-from usmo.kernels import Kernel, KernelMatrix
-from usmo.problem import PUProblem
+from usmo.kernels.matrix import Kernel, KernelMatrix
 
 Answer = tuple[np.ndarray, float, int]
 

@@ -18,8 +18,8 @@ from sklearn.metrics import f1_score, roc_auc_score
 from benchmarks.quality import split
 from usmo import PUSVC, path
 from usmo.datasets import LARGE, SMALL
-from usmo.gamma import resolve_gamma
-from usmo.selection import LAMS, PUSVCCV
+from usmo.fitting.select import LAMS, PUSVCCV
+from usmo.kernels.gamma import resolve_gamma
 
 FACTORS = (0.3, 1.0, 3.0)
 

@@ -13,11 +13,12 @@ import numpy as np
 from sklearn.kernel_approximation import Nystroem
 
 from benchmarks.large import NAMES, problem
-from usmo import start
-from usmo.kernels import Kernel, KernelMatrix
-from usmo.problem import Array, PUProblem
+from usmo.core.arrays import Array
+from usmo.core.problem import PUProblem
+from usmo.fitting.kernel import compile_once
+from usmo.kernels.matrix import Kernel, KernelMatrix
 from usmo.solvers import blocks
-from usmo.training import compile_once
+from usmo.solvers import starts as start
 
 COMPONENTS = 300
 

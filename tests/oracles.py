@@ -5,8 +5,8 @@ import os
 import numpy as np
 import pytest
 
-from usmo.kernels import Kernel, KernelMatrix
-from usmo.problem import PUProblem
+from usmo.core.problem import PUProblem
+from usmo.kernels.matrix import Kernel, KernelMatrix
 from usmo.solvers import qp
 
 needs_data = pytest.mark.skipif(not os.environ.get("USMO_DATA"), reason="USMO_DATA is not set")

@@ -11,8 +11,8 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, Robust
 
 from usmo import PUSVC, LinearPUSVC
 from usmo.datasets import make_pu
+from usmo.estimators.ramp import RampPUSVC
 from usmo.onnx import to_onnx
-from usmo.ramp import RampPUSVC
 
 pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")

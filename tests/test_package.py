@@ -8,7 +8,8 @@ import sys
 import pytest
 
 import usmo
-from usmo import estimators, homotopy
+from usmo.estimators import pusvc as estimators
+from usmo.fitting import path as homotopy
 
 FIT = (
     "import numpy as np; from usmo import PUSVC; PUSVC(0.5).fit(np.arange(8.0)[:, None], [0, 0, 0, 0, 0, 1, 1, 1])"
@@ -36,8 +37,8 @@ def test_no_function_is_compiled_after_the_announcement():
     """The toy problem of the announcement compiles every signature that a real fit uses."""
     code = """
 import numpy as np
-from usmo import training
-from usmo.solvers import pair, smo, usmo
+from usmo.fitting import kernel as training
+from usmo.solvers import pair, pair_steps as smo, usmo
 training.compile_once()
 functions = [f for m in (pair, smo, usmo) for f in vars(m).values() if hasattr(f, "signatures")]
 assert len(usmo._whole_pass.signatures) == len(smo.steps_on_set.signatures) == 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from usmo.ramp import RampPUSVC
+from usmo.estimators.ramp import RampPUSVC
 
 
 def fit(X: Any, known: np.ndarray, prior: float, seed: int) -> Any:

@@ -1,6 +1,6 @@
 """Exact, certified kernel classifiers from positive and unlabelled rows.
 
-The names below are loaded when they are first used, so that ``usmo --help`` does not wait for a compiler.
+The names below are imported when they are first used, so that ``usmo --help`` loads neither NumPy nor scikit-learn.
 """
 
 from __future__ import annotations
@@ -9,22 +9,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from usmo.estimators import PUSVC
+    from usmo.estimators.linear import LinearPUSVC
+    from usmo.estimators.pusvc import PUSVC
+    from usmo.estimators.ramp import RampPUSVC
     from usmo.files import load
-    from usmo.homotopy import path
-    from usmo.linear import LinearPUSVC
-    from usmo.selection import PUSVCCV
+    from usmo.fitting.path import path
+    from usmo.fitting.select import PUSVCCV
+
+__all__ = ["PUSVC", "PUSVCCV", "LinearPUSVC", "RampPUSVC", "load", "path"]
+__version__ = "0.1.0.dev0"
 
 _HOME = {
-    "PUSVC": "usmo.estimators",
-    "LinearPUSVC": "usmo.linear",
-    "PUSVCCV": "usmo.selection",
+    "PUSVC": "usmo.estimators.pusvc",
+    "LinearPUSVC": "usmo.estimators.linear",
+    "RampPUSVC": "usmo.estimators.ramp",
+    "PUSVCCV": "usmo.fitting.select",
     "load": "usmo.files",
-    "path": "usmo.homotopy",
+    "path": "usmo.fitting.path",
 }
-
-__all__ = ["PUSVC", "PUSVCCV", "LinearPUSVC", "load", "path"]
-__version__ = "0.1.0.dev0"
 
 
 def __getattr__(name: str) -> Any:

@@ -17,9 +17,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from usmo.base import PUClassifier
-from usmo.extras import load_extra
-from usmo.problem import Array
+from usmo.core.arrays import Array
+from usmo.estimators.base import PUClassifier
+from usmo.system.extras import load_extra
 
 _OPSET, _IR = 17, 8
 """Of 2022: read by every runtime since, and all operations used take float64."""

@@ -12,14 +12,14 @@ from usmo.cli import failed
 _COMMANDS = {
     "rank": ("usmo.cli.fitting", "Fit, and rank the unlabelled rows: the likeliest positives first."),
     "fit": ("usmo.cli.fitting", "Fit a classifier and save it."),
-    "predict": ("usmo.cli.using", "Score the rows of a table with a saved model."),
-    "prior": ("usmo.cli.searching", "Estimate how many of the unlabelled rows are positive."),
-    "select": ("usmo.cli.searching", "Choose λ and γ without negatives."),
-    "inspect": ("usmo.cli.using", "Show what is in a model file."),
-    "report": ("usmo.cli.using", "Write the report page of a saved model on its table."),
-    "demo": ("usmo.cli.showing", "Try it on data that ships with scikit-learn."),
-    "reproduce": ("usmo.cli.showing", "The paper's tables and figures again, next to the published numbers."),
-    "bench": ("usmo.cli.showing", "How fast this machine fits, next to scikit-learn's SVC."),
+    "predict": ("usmo.cli.saved_model", "Score the rows of a table with a saved model."),
+    "prior": ("usmo.cli.tune", "Estimate how many of the unlabelled rows are positive."),
+    "select": ("usmo.cli.tune", "Choose λ and γ without negatives."),
+    "inspect": ("usmo.cli.saved_model", "Show what is in a model file."),
+    "report": ("usmo.cli.saved_model", "Write the report page of a saved model on its table."),
+    "demo": ("usmo.cli.demo", "Try it on data that ships with scikit-learn."),
+    "reproduce": ("usmo.cli.demo", "The paper's tables and figures again, next to the published numbers."),
+    "bench": ("usmo.cli.demo", "How fast this machine fits, next to scikit-learn's SVC."),
 }
 
 

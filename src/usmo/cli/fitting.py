@@ -11,7 +11,7 @@ from usmo.cli.outputs import Outputs, check_targets
 
 
 def _fitted(speech: Speech, task: Any, options: dict[str, Any]) -> Any:
-    from usmo.cli.learning import classifier
+    from usmo.cli.task import classifier
 
     model = classifier(**options, verbose=1 if speech.live else 0)
     speech.say("fitting")
@@ -48,7 +48,7 @@ def _stage(
                 top=top, fingerprint=mark,
             )  # fmt: skip
     if model_file is not None:
-        from usmo.cli.learning import pipeline
+        from usmo.cli.task import pipeline
 
         extra = {"training": mark, "columns": task.columns, "source": task.source, "options": options}
         with outputs.file(model_file) as place:
@@ -77,7 +77,7 @@ def rank(
     check_targets([data], {"--report": report, "--model": model_file}, output)
     import numpy as np
 
-    from usmo.cli.learning import read_task, scores, sentences
+    from usmo.cli.task import read_task, scores, sentences
     from usmo.io import write
 
     with Speech(quiet) as speech, Outputs() as outputs:
@@ -144,14 +144,14 @@ def fit(
     """Fit a classifier to DATA and save it with its preprocessing."""
     check_targets([data], {"--model": model_file, "--report": report})
     if scheduler is not None:
-        from usmo.cli.clustered import fit_on_cluster
+        from usmo.cli.cluster import fit_on_cluster
 
         if report is not None:
             raise click.BadParameter("does not go with --scheduler: it needs all rows here", param_hint="--report")
         columns = {"label": label_column, "positive": positive, "id": id_column, "ignore": list(ignore)}
         fit_on_cluster(scheduler, data, columns, kind, model_file, as_json, quiet, dry_run, options)
         return
-    from usmo.cli.learning import read_task, sentences
+    from usmo.cli.task import read_task, sentences
 
     with Speech(quiet) as speech, Outputs() as outputs:
         task = read_task(speech, data, label_column, positive, id_column, ignore, kind)

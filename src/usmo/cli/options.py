@@ -108,7 +108,7 @@ class Speech:
         """A quiet fit does not announce that it compiles either."""
         if not self.quiet:
             return contextlib.nullcontext()
-        from usmo._jit import silent
+        from usmo.system.compilation import silent
 
         return silent()
 

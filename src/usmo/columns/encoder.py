@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from usmo.columns.encoding import encode, first_ten
 from usmo.columns.frames import matrix_of, view_of
-from usmo.columns.records import learn, line, outputs
 from usmo.columns.scaling import matrix_scaling, standardised
+from usmo.columns.schema import learn, line, outputs
 from usmo.io import Sheet, TableError, no_column
 
 _SPARSE_WIDTH, _SPARSE_SHARE = 200, 0.3

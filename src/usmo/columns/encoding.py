@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from usmo.columns.frames import Values, View, text_values
-from usmo.columns.records import finite, parsed
 from usmo.columns.scaling import standardised
+from usmo.columns.schema import finite, parsed
 from usmo.io import TableError
 from usmo.io.sheet import cell
 

@@ -6,7 +6,7 @@
 >>> model = LinearPUSVC(0.1).fit(X, y)  # dask collections  # doctest: +SKIP
 """
 
-from usmo.extras import load_extra
+from usmo.system.extras import load_extra
 
 load_extra("distributed", "usmo.dask needs Dask", "dask")
 load_extra("dask.array", "usmo.dask needs Dask", "dask")

@@ -10,21 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from usmo.checkpoint import Checkpoint, digest_of, kernel_words
+from usmo.core.arrays import Array, Index
+from usmo.core.problem import Certificate, PUProblem
+from usmo.core.shards import Each, Inside
+from usmo.core.solution import Solution
+from usmo.core.table import Table
 from usmo.dask.cluster import Cluster
 from usmo.dask.driver import through_losses
 from usmo.dask.partitions import Masses, Partitions, parts_of, problem_of
 from usmo.dask.parts import Block
-from usmo.judging import Judged, refuse_overflow, verdict
-from usmo.kernels import Kernel, KernelMatrix, row_sums, rows_together
-from usmo.problem import Array, Certificate, Index, PUProblem
-from usmo.shards import Each, Inside
-from usmo.solution import Solution
+from usmo.fitting.certify import Judged, refuse_overflow, verdict
+from usmo.fitting.checkpoint import Checkpoint, digest_of, kernel_words
+from usmo.fitting.kernel import Known, compile_once, refined
+from usmo.kernels.matrix import Kernel, KernelMatrix, row_sums, rows_together
 from usmo.solvers import blocks
-from usmo.solvers.columns import Columns, columns_of
-from usmo.solvers.limits import Progress
-from usmo.table import Table
-from usmo.training import Known, compile_once, refined
+from usmo.solvers.block_shards import Columns, columns_of
+from usmo.solvers.stopping import Progress
 
 
 class Piece:

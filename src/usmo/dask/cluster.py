@@ -5,7 +5,7 @@ changes it in place, so that what a solver keeps for its rows never moves. A tas
 of a worker, one after the other, and what they find is merged there; then by a tree of tasks.
 Dask places, ships and repeats tasks, and computes rows that were lost with a worker again from where they came
 from. What it cannot bring back is what was kept for them: shards count the calls they have served, and one that
-comes back without them raises :class:`usmo.shards.Lost`. The solver then starts again from its last decision
+comes back without them raises :class:`usmo.core.shards.Lost`. The solver then starts again from its last decision
 function.
 """
 
@@ -23,7 +23,7 @@ from distributed.protocol import pickle
 from distributed.utils import sync
 from scipy import sparse
 
-from usmo.shards import Each, Found, Lost, merged
+from usmo.core.shards import Each, Found, Lost, merged
 
 FAN = 8
 """Results that one task of the tree merges."""
@@ -58,7 +58,7 @@ class Kept:
 class Cluster:
     """Shards opened by ``open_shard(block, *args)`` for every block, where the block is.
 
-    ``args`` may have an :class:`usmo.shards.Each` among them. ``account`` tells what was asked of the shards.
+    ``args`` may have an :class:`usmo.core.shards.Each` among them. ``account`` tells what was asked of the shards.
     """
 
     def __init__(

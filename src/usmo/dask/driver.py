@@ -13,13 +13,13 @@ from dask.utils import is_dataframe_like
 from distributed import Client, get_client
 from sklearn.utils.validation import check_is_fitted
 
-from usmo.checkpoint import StateFile
+from usmo.core.arrays import Array, Index
+from usmo.core.shards import Lost
+from usmo.core.table import Table
 from usmo.dask.cluster import Cluster
 from usmo.dask.partitions import Partitions
 from usmo.dask.parts import as_rows, width_of
-from usmo.problem import Array, Index
-from usmo.shards import Lost
-from usmo.table import Table
+from usmo.fitting.checkpoint import StateFile
 
 _SAMPLED = 50_000
 """Rows of each kind that a prior is estimated from."""

@@ -7,24 +7,25 @@ from typing import Any
 import numpy as np
 from dask.base import is_dask_collection
 
-import usmo.estimators
-from usmo import approximation
-from usmo.base import warn_about
+import usmo.estimators.pusvc
+from usmo.core.arrays import Array, Index
+from usmo.core.problem import Certificate
+from usmo.core.table import Table
 from usmo.dask.blocks import Fitted, Task
 from usmo.dask.driver import Predicting, current_client
 from usmo.dask.linear import Trained, settled, train_blocks
 from usmo.dask.partitions import Partitions, partitions, weights_of
 from usmo.dask.parts import Block
-from usmo.gamma import entry_variance, mean_entry, resolve_gamma, scale_gamma
-from usmo.kernels import Kernel
-from usmo.problem import Array, Certificate, Index
-from usmo.progress import printed
+from usmo.estimators.base import warn_about
+from usmo.fitting import approximate as approximation
+from usmo.fitting.kernel import CACHE_SHARE, MOST_CACHE
+from usmo.fitting.progress import printed
+from usmo.kernels.gamma import entry_variance, mean_entry, resolve_gamma, scale_gamma
+from usmo.kernels.matrix import Kernel
 from usmo.solvers.linear import WIDEST
-from usmo.table import Table
-from usmo.training import CACHE_SHARE, MOST_CACHE
 
 
-class PUSVC(Predicting, usmo.estimators.PUSVC):
+class PUSVC(Predicting, usmo.estimators.pusvc.PUSVC):
     """:class:`usmo.PUSVC` for ``dask.array`` and ``dask.dataframe``, dense or CSR.
 
     The same problem and the same solver. The exact one keeps the decision values, and the kernel values that it
@@ -130,7 +131,7 @@ class PUSVC(Predicting, usmo.estimators.PUSVC):
         )
         warn_about(found.solution, found.certificate, self.tol)
 
-    _plain = usmo.estimators.PUSVC
+    _plain = usmo.estimators.pusvc.PUSVC
 
 
 def _cache(client: Any) -> float:
@@ -140,7 +141,7 @@ def _cache(client: Any) -> float:
 
 
 def gamma_over(gamma: str | float, table: Partitions) -> float:
-    """γ as :func:`usmo.gamma.resolve_gamma` has it, from sums over the blocks."""
+    """γ as :func:`usmo.kernels.gamma.resolve_gamma` has it, from sums over the blocks."""
     if not isinstance(gamma, str) or gamma == "auto":
         return resolve_gamma(gamma, np.empty((1, table.columns)))
     top = max(max(facts.tops) for facts in table.facts)

@@ -15,21 +15,21 @@ from distributed import get_worker
 from scipy import sparse
 from sklearn.utils._param_validation import Interval
 
-import usmo.linear
-from usmo.base import CALIBRATED, PUClassifier, warn_about
-from usmo.checkpoint import StateFile, digest_of
+import usmo.estimators.linear
+from usmo.core.arrays import Array
+from usmo.core.shards import Found, Team
+from usmo.core.solution import PassRecord
+from usmo.core.table import Table
 from usmo.dask.cluster import Cluster
 from usmo.dask.driver import LinearState, Predicting, current_client, through_losses
 from usmo.dask.partitions import Masses, Partitions, partitions, problem_of
 from usmo.dask.parts import Block
-from usmo.features import ArrayFeatures, Blocks, largest_row
-from usmo.linear_training import GAP_SHARE, LinearModel, certified, compile_linear_once, refuse_large
-from usmo.problem import Array
-from usmo.progress import callback_bridge, combined, printed
-from usmo.shards import Found, Team
-from usmo.solution import PassRecord
-from usmo.solvers.limits import Progress
-from usmo.table import Table
+from usmo.estimators.base import CALIBRATED, PUClassifier, warn_about
+from usmo.fitting.checkpoint import StateFile, digest_of
+from usmo.fitting.linear import GAP_SHARE, LinearModel, certified, compile_linear_once, refuse_large
+from usmo.fitting.progress import callback_bridge, combined, printed
+from usmo.kernels.row_blocks import ArrayFeatures, Blocks, largest_row
+from usmo.solvers.stopping import Progress
 
 _CALIBRATED = 50_000
 """Labelled positives, about, that probabilities are calibrated on."""
@@ -39,7 +39,7 @@ _SHARE = 4
 """One byte in so many of a worker's memory is for mapped features; what does not fit is mapped when it is read."""
 
 
-class LinearPUSVC(Predicting, usmo.linear.LinearPUSVC):
+class LinearPUSVC(Predicting, usmo.estimators.linear.LinearPUSVC):
     """:class:`usmo.LinearPUSVC` for ``dask.array`` and ``dask.dataframe``, dense or CSR.
 
     The same problem and the same solver: its sums over rows are made on the workers, which keep the rows and all
@@ -63,7 +63,7 @@ class LinearPUSVC(Predicting, usmo.linear.LinearPUSVC):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **usmo.linear.LinearPUSVC._parameter_constraints,
+        **usmo.estimators.linear.LinearPUSVC._parameter_constraints,
         "checkpoint": [str, os.PathLike, None],
         "checkpoint_seconds": [Interval(Real, 0, None, closed="left")],
     }
@@ -137,7 +137,7 @@ class LinearPUSVC(Predicting, usmo.linear.LinearPUSVC):
         )
         settled(self, sample, found.team, found.beta)
 
-    _plain = usmo.linear.LinearPUSVC
+    _plain = usmo.estimators.linear.LinearPUSVC
 
 
 @dataclass(frozen=True)
@@ -154,8 +154,8 @@ def open_rows(
     centre: Array | None, neighbours: int,
 ) -> Any:  # fmt: skip
     """The shard of a block; about so many are on the same worker."""
-    from usmo.approximation import mapped_features
-    from usmo.solvers.linear_rows import Rows
+    from usmo.fitting.approximate import mapped_features
+    from usmo.solvers.linear_shards import Rows
 
     compile_linear_once()
     problem = problem_of(block, classes, scenario, prior, lam, masses)
@@ -187,7 +187,8 @@ def train_blocks(
     ``settle`` is called while the shards still have σ and f.
     """
     compile_linear_once()
-    from usmo.solvers import linear, linear_rows
+    from usmo.solvers import linear
+    from usmo.solvers import linear_shards as linear_rows
 
     width = table.columns if mapped is None else mapped.width
     if width > linear.WIDEST:
@@ -229,7 +230,7 @@ def train_blocks(
 
 
 def settled(model: PUClassifier, sample: Table | None, team: Team, beta: float) -> None:
-    """Threshold and probabilities of a model from f - β that the shards have (:class:`usmo.judging.Judged`)."""
+    """Threshold and probabilities of a model from f - β that the shards have (:class:`usmo.fitting.certify.Judged`)."""
     team.total(_decided, beta)
     parts = team.gather(_some_decisions, _CALIBRATED // team.size, CALIBRATED // team.size)
     f_p, c1, f_u, c2 = (np.concatenate([part[k] for part in parts]) for k in range(4))
@@ -242,7 +243,7 @@ def _largest(shard: Any) -> Found:
 
 
 def _decided(shard: Any, beta: float) -> Found:
-    """f with β, and the weights that a threshold goes by (:class:`usmo.thresholds.Decisions`)."""
+    """f with β, and the weights that a threshold goes by (:class:`usmo.estimators.threshold.Decisions`)."""
     shard.f, shard.weight = shard.g_u + beta, shard.problem.c2
     shard.f_p = shard.g_p + beta
     return Found()
@@ -257,7 +258,7 @@ def _some_decisions(shard: Any, most_p: int, most_u: int) -> tuple[Array, Array,
 
 def _column_sums(block: Block, mapped: Any) -> Array | None:
     """Σx over the rows of a block; None for a sparse one, which must stay sparse."""
-    from usmo.approximation import MappedFeatures
+    from usmo.fitting.approximate import MappedFeatures
 
     if mapped is None and sparse.issparse(block.X):
         return None

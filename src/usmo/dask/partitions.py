@@ -16,7 +16,9 @@ from dask.base import is_dask_collection
 from distributed import Client, Future
 from scipy import sparse
 
-from usmo.checkpoint import digest_of
+from usmo.core.arrays import Array, Index, exact_sum
+from usmo.core.problem import PUProblem
+from usmo.core.table import Table, warn_of_text
 from usmo.dask.cluster import awaited, sent_once
 from usmo.dask.parts import (
     Block,
@@ -27,9 +29,8 @@ from usmo.dask.parts import (
     row_parts,
     width_of,
 )
-from usmo.kernels import rows_together
-from usmo.problem import Array, Index, PUProblem, exact_sum
-from usmo.table import Table, warn_of_text
+from usmo.fitting.checkpoint import digest_of
+from usmo.kernels.matrix import rows_together
 
 
 class Facts(NamedTuple):

@@ -10,7 +10,7 @@ from dask.base import is_dask_collection
 from dask.utils import is_dataframe_like, is_series_like
 from scipy import sparse
 
-from usmo.problem import Array
+from usmo.core.arrays import Array
 
 
 class Block(NamedTuple):

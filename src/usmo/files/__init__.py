@@ -20,10 +20,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from usmo.files import archive
 from usmo.files.archive import FORMAT, VERSION
+from usmo.files.codec import FORMS, Decoder, Encoder
 from usmo.files.digests import fingerprint
 from usmo.files.errors import ModelFileError, need
 from usmo.files.registry import register
-from usmo.files.tree import FORMS, Decoder, Encoder
 
 __all__ = ["MAX_BYTES", "ModelFileError", "describe", "fingerprint", "load", "register", "save"]
 

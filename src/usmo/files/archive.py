@@ -27,8 +27,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from usmo.atomic import replacing
 from usmo.files.errors import ModelFileError, need
+from usmo.system.atomic import replacing
 
 FORMAT, VERSION = "usmo-model", 1
 

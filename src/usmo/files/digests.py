@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from usmo.features import PartFeatures
+from usmo.kernels.row_blocks import PartFeatures
 
 _ENTRIES = 2**22
 """Entries of a table hashed at a time."""
@@ -18,7 +18,7 @@ def fingerprint(X: Any, y: Any) -> dict[str, Any]:
     """Rows, columns, SHA-256 of X and of y, and the names of the columns if X has any, as JSON values.
 
     The digest of X covers its type and its numbers row by row, not how they lie in memory; that of a sparse table
-    its non-zeros in canonical order. X may be a :class:`usmo.features.PartFeatures`.
+    its non-zeros in canonical order. X may be a :class:`usmo.kernels.row_blocks.PartFeatures`.
     """
     columns = getattr(X, "columns", None)
     if not isinstance(X, PartFeatures) and not sparse.issparse(X):

@@ -180,6 +180,6 @@ def kind_named(name: Any) -> Kind:
 @cache
 def _package() -> None:
     """Register the classes of the package and of scikit-learn; late, for importing them takes time."""
-    from usmo.files import known
+    from usmo.files import builtin_types as known
 
     known.register_all(register)

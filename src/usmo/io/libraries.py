@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from usmo.extras import load_extra
+from usmo.system.extras import load_extra
 
 
 def polars() -> Any:

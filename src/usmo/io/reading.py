@@ -13,8 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from usmo.io.errors import TableError
+from usmo.io.file_types import PACKED, kind_of, unpacked_bytes
 from usmo.io.formats import read_frame, read_npz, read_svmlight
-from usmo.io.kinds import PACKED, kind_of, unpacked_bytes
 from usmo.io.libraries import polars
 from usmo.io.sheet import Sheet, no_file
 from usmo.io.textfiles import read_fields, read_json_lines

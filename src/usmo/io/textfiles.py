@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from usmo.io.errors import TableError, one_line
+from usmo.io.infer_types import recognised
 from usmo.io.libraries import polars
 from usmo.io.numerals import USUAL, parse_numbers
-from usmo.io.recognising import recognised
 from usmo.io.sheet import Sheet
 
 _SCAN_BYTES = 1 << 23

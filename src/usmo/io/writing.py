@@ -8,11 +8,11 @@ import stat
 import sys
 from typing import Any
 
-from usmo.atomic import write_whole
 from usmo.io.errors import TableError
-from usmo.io.kinds import kind_of, packed_bytes
+from usmo.io.file_types import kind_of, packed_bytes
 from usmo.io.libraries import polars
 from usmo.io.sheet import Sheet
+from usmo.system.atomic import write_whole
 
 _WRITABLE = ("csv", "tsv", "parquet", "jsonl")
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from usmo.core.arrays import Array
+from usmo.core.problem import unlabelled_loss
 from usmo.metrics.sample import PUSample, above_threshold, checked_prior, checked_values, checked_weights
-from usmo.problem import Array, unlabelled_loss
 
 LOSSES = ("double hinge", "zero-one")
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
-from usmo.problem import Array
+from usmo.core.arrays import Array
 
 SCENARIOS = ("case-control", "censored")
 

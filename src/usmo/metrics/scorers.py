@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_is_fitted
 
+from usmo.core.arrays import Array
 from usmo.metrics import measures
 from usmo.metrics.sample import check_scenario, checked_prior
-from usmo.problem import Array
 
 MEASURES: dict[str, tuple[Any, int]] = {
     "recall": (measures.pu_recall, 1),

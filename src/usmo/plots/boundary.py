@@ -8,9 +8,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from usmo.core.arrays import Array
 from usmo.metrics import PUSample, decision_values, last_step
 from usmo.plots.display import ABOVE, POSITIVE, Display
-from usmo.problem import Array
 
 
 class BoundaryDisplay(Display):

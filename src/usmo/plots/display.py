@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from usmo.extras import load_extra
+from usmo.system.extras import load_extra
 
 POSITIVE, UNLABELLED, MARK = "#0072b2", "#8796a5", "#d55e00"
 """Colours that the colour-blind tell apart: P, U, and what is to be noticed."""

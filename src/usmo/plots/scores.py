@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from usmo.core.arrays import Array
 from usmo.metrics import PUSample, checked_prior, decision_values, last_step
 from usmo.plots.display import INSIDE, POSITIVE, UNLABELLED, Display
-from usmo.problem import Array
 
 _GRID = 512
 

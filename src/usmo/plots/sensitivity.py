@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from usmo.core.arrays import Array
 from usmo.metrics import PUSample, checked_prior, last_step, pu_f1
 from usmo.plots.display import ABOVE, MARK, POSITIVE, UNLABELLED, Display, check_has
-from usmo.problem import Array
 
 _PRIORS = 9
 
@@ -51,7 +51,7 @@ class SensitivityDisplay(Display):
 
         Without an interval they go from π/2 to 3π/2. Pipelines are fitted again in their last step only.
         """
-        from usmo.homotopy import path
+        from usmo.fitting.path import path
 
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_

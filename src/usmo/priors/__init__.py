@@ -7,9 +7,9 @@ in ``python -m benchmarks.priors``.
 
 from usmo.priors.base import PriorEstimator
 from usmo.priors.best_bin import BestBin
-from usmo.priors.classical import BlanchardScott, Dedpul, ElkanNoto
-from usmo.priors.direct import KernelMean, PenalisedL1, Tice
+from usmo.priors.row_based import KernelMean, PenalisedL1, Tice
 from usmo.priors.saturation import Consensus, Saturation
+from usmo.priors.score_based import BlanchardScott, Dedpul, ElkanNoto
 
 ESTIMATORS: dict[str, type[PriorEstimator]] = {
     "consensus": Consensus,

@@ -19,8 +19,8 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from usmo.priors.rows import effective_size, row_keys, smallest_keys
-from usmo.problem import Array
+from usmo.core.arrays import Array
+from usmo.priors.samples import effective_size, row_keys, smallest_keys
 
 MOST_ROWS = 20_000
 """Rows of each kind used at most: the bounds' ε is then below 0.01 and an estimate takes seconds."""

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from usmo.core.arrays import Array
 from usmo.priors.base import Sample
 from usmo.priors.best_bin import best_bin
 from usmo.priors.scores import ScorePrior
-from usmo.problem import Array
 
 _BINS = 40
 _SLOPES = np.geomspace(0.3, 20.0, 12)

@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import has_fit_parameter
 
+from usmo.core.arrays import Array
 from usmo.priors.base import PriorEstimator, Sample
-from usmo.problem import Array
 
 _LANDMARKS = 150
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from usmo.problem import Array
-from usmo.report.facts import Facts
+from usmo.core.arrays import Array
+from usmo.report.context import Facts
+from usmo.report.formatting import count, esc, number, percent, score, user
 from usmo.report.svg import Panel, draw, log_range
 from usmo.report.tables import table
-from usmo.report.words import count, esc, number, percent, score, user
 
 _BINS = 36
 _REACH = 3.0

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from usmo.atomic import write_whole
 from usmo.report import refits, sections
-from usmo.report.facts import Facts, checked, first_rows
-from usmo.report.words import esc
+from usmo.report.context import Facts, checked, first_rows
+from usmo.report.formatting import esc
+from usmo.system.atomic import write_whole
 
 
 def build(

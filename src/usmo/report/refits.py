@@ -13,8 +13,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from usmo.homotopy import path
-from usmo.problem import Array, Index
+from usmo.core.arrays import Array, Index
+from usmo.fitting.path import path
 
 ROWS = 5_000
 """Rows up to which all are used: ten fits of so many take some seconds."""

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from usmo.metrics import pu_f1, pu_precision, pu_recall, pu_roc_auc
-from usmo.report import figures, listing
-from usmo.report.facts import Facts
+from usmo.report import figures
+from usmo.report import ranking_table as listing
+from usmo.report.context import Facts
+from usmo.report.formatting import count, esc, number, percent, user
 from usmo.report.refits import FEWEST, ROWS
 from usmo.report.tables import table
-from usmo.report.words import count, esc, number, percent, user
 
 
 def all_sections(facts: Facts) -> list[tuple[str, str, str]]:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from usmo.problem import Array
-from usmo.report.words import esc, number
+from usmo.core.arrays import Array
+from usmo.report.formatting import esc, number
 
 _POINTS = 120
 """Points of a curve; longer ones are thinned."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from usmo.report.words import esc
+from usmo.report.formatting import esc
 
 
 def table(

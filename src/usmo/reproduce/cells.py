@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from usmo import start as starts
+from usmo.core.arrays import Array
+from usmo.core.problem import PUProblem, unlabelled_loss
 from usmo.datasets import load, make_pu
-from usmo.kernels import Kernel, KernelMatrix
-from usmo.problem import Array, PUProblem, unlabelled_loss
+from usmo.kernels.matrix import Kernel, KernelMatrix
+from usmo.solvers import starts
 
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 KERNELS = {"linear": Kernel("linear"), "gaussian": Kernel("rbf", gamma=0.5)}
@@ -100,8 +101,8 @@ def run_cell(dataset: str, kernel: str, lam: float, draw: int) -> list[Row]:
 
 def fitted(method: str, problem: PUProblem, matrix: KernelMatrix) -> tuple[Array, float]:
     """α on the table and β of one method."""
+    from usmo.fitting.kernel import compile_once, train
     from usmo.solvers import ramp
-    from usmo.training import compile_once, train
 
     compile_once()
     if method == "init":

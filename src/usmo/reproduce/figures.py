@@ -22,10 +22,10 @@ import numpy as np
 from scipy import sparse
 
 from usmo.datasets import load, make_poker_hands
-from usmo.linear_training import compile_linear_once
+from usmo.fitting.kernel import compile_once
+from usmo.fitting.linear import compile_linear_once
 from usmo.reproduce.cells import f_measure
-from usmo.reproduce.rows import write_rows
-from usmo.training import compile_once
+from usmo.reproduce.results import write_rows
 
 LAMBDA, POSITIVES, TEST_ROWS = 1e-2, 100, 5000
 SIZES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000, 59_000, 100_000, 300_000, 1_000_000)
@@ -72,7 +72,7 @@ def rows_of(name: str) -> tuple[Any, np.ndarray, Any, np.ndarray, int]:
 
 def _fit(method: str, kernel: str, X: Any, known: np.ndarray, prior: float) -> tuple[Any, float]:
     from usmo import PUSVC
-    from usmo.ramp import RampPUSVC
+    from usmo.estimators.ramp import RampPUSVC
 
     name = "rbf" if kernel == "gaussian" else kernel
     if method == "ramp":

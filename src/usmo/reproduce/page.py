@@ -7,8 +7,8 @@ import io
 from pathlib import Path
 from typing import Any
 
-from usmo.atomic import write_whole
-from usmo.extras import load_extra
+from usmo.system.atomic import write_whole
+from usmo.system.extras import load_extra
 
 _STYLE = """
 :root { color-scheme: light dark; }

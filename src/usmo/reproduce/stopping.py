@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from usmo import start as starts
-from usmo._jit import compiled
 from usmo.datasets import SMALL
 from usmo.reproduce.cells import KERNELS, LAMBDAS, cell_problem
-from usmo.reproduce.rows import write_rows
+from usmo.reproduce.results import write_rows
+from usmo.solvers import starts
 from usmo.solvers.pair import pair_step, slope_dn, slope_up
+from usmo.system.compilation import compiled
 
 TAU = 1e-3
 FIELDS = ("kernel", "dataset", "lambda", "n", "steps", "violation", "missing_pair", "excess", "changed")
@@ -78,7 +78,7 @@ def stopped_at(
 
 def run(out: Path, *, names: tuple[str, ...] = SMALL) -> list[dict[str, Any]]:
     """How far from optimal the published test stops, on the first draw of every cell; written to stopping.csv."""
-    from usmo.training import train
+    from usmo.fitting.kernel import train
 
     out.mkdir(parents=True, exist_ok=True)
     found = []

@@ -14,7 +14,7 @@ import numpy as np
 
 from usmo.datasets import SMALL
 from usmo.reproduce.cells import FIELDS, KERNELS, LAMBDAS, METHODS, Row, methods_of, run_cell
-from usmo.reproduce.rows import write_rows
+from usmo.reproduce.results import write_rows
 
 QUICK = ("australian", "heart", "ionosphere")
 """Data sets of the quick run."""

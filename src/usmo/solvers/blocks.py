@@ -18,7 +18,7 @@ cached on the way; the others are summed up as they are computed.
 There is no shrinking: fits take 4 to 18 rounds, and updating G on all rows in them is 1 to 8 % of their time
 (``python -m benchmarks.blocks shares``).
 
-The rows of U are in shards (:mod:`usmo.solvers.columns`): G, q and the kernel rows in the cache stay with them, a
+The rows of U are in shards (:mod:`usmo.solvers.block_shards`): G, q and the kernel rows in the cache stay with them, a
 round is three calls to them, and all steps are made here. Alone on a machine there is one shard.
 
 Rows are float32 where their rounding is far below τ. The caller judges the result by G computed afresh in
@@ -34,15 +34,16 @@ from typing import Any
 
 import numpy as np
 
-from usmo import start as starts
-from usmo.kernels import Given, KernelMatrix, stacked
-from usmo.problem import Array, Index, PUProblem
-from usmo.shards import Each, Here, Inside, Team
-from usmo.solution import PassRecord, Solution, Status
-from usmo.solvers import columns
-from usmo.solvers.limits import Limits, Progress, Save
-from usmo.solvers.rows import Slots
-from usmo.solvers.smo import DONE, PAUSED, steps_on_set
+from usmo.core.arrays import Array, Index
+from usmo.core.problem import PUProblem
+from usmo.core.shards import Each, Here, Inside, Team
+from usmo.core.solution import PassRecord, Solution, Status
+from usmo.kernels.matrix import Given, KernelMatrix, stacked
+from usmo.solvers import block_shards as columns
+from usmo.solvers import starts
+from usmo.solvers.pair_steps import DONE, PAUSED, steps_on_set
+from usmo.solvers.row_cache import Slots
+from usmo.solvers.stopping import Limits, Progress, Save
 
 BLOCK = 512
 """Rows per round. 256 takes 0.8 to 1.2 of the time and 1,024 0.7 to 1.3; rows/n grow by 0.01 to 0.03 with each
@@ -78,7 +79,7 @@ class Workspace:
     """What does not depend on λ and π: the shards of U, and which kernel rows are in which slot of their cache."""
 
     team: Team
-    """Of :class:`usmo.solvers.columns.Columns`."""
+    """Of :class:`usmo.solvers.block_shards.Columns`."""
     parts: list[slice]
     """The positions of each shard."""
     slots: Slots

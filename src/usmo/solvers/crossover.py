@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from usmo.problem import Array
+from usmo.core.arrays import Array
 
 _SNAP = 1e-4
 """Largest share of c2 by which an interior point may fall short of the value its row is put to."""

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from usmo.features import ArrayFeatures, Blocks
-from usmo.problem import Array
-from usmo.shards import Found, Here, Team
-from usmo.solvers import interior_rows as rows
+from usmo.core.arrays import Array
+from usmo.core.shards import Found, Here, Team
+from usmo.kernels.row_blocks import ArrayFeatures, Blocks
+from usmo.solvers import interior_shards as rows
 
 MOST_ITERATIONS = 200
 _TOWARDS_BOUND = 0.995
@@ -102,7 +102,7 @@ def solve(
 ) -> Reached:
     """Minimise to a sum of products of ``goal``, or as far as float64, ``most`` and the time carry.
 
-    ``team`` has shards of :class:`usmo.solvers.interior_rows.Part`. An iteration is three calls: the normal
+    ``team`` has shards of :class:`usmo.solvers.interior_shards.Part`. An iteration is three calls: the normal
     equations, (r + 3)(r + 1) numbers from each shard; the predictor, 2(r + 1); the corrector, one. ``save`` is
     called with w and β after each.
 

@@ -22,16 +22,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from usmo.features import ArrayFeatures, Blocks, steady_blas
-from usmo.kernels import rows_together
-from usmo.problem import Array
-from usmo.shards import Each, Found, Here, Inside, Team
-from usmo.solution import PassRecord, Status
+from usmo.core.arrays import Array
+from usmo.core.shards import Each, Found, Here, Inside, Team
+from usmo.core.solution import PassRecord, Status
+from usmo.kernels.matrix import rows_together
+from usmo.kernels.row_blocks import ArrayFeatures, Blocks, steady_blas
 from usmo.solvers import interior
-from usmo.solvers import linear_rows as at_rows
+from usmo.solvers import linear_shards as at_rows
 from usmo.solvers.crossover import free_step
-from usmo.solvers.interior_rows import Part
-from usmo.solvers.limits import Limits, Progress
+from usmo.solvers.interior_shards import Part
+from usmo.solvers.stopping import Limits, Progress
 
 Guess = Callable[[Array, float], None]
 """Called with the w and β of a decision function on the way, from which a fit could start again."""
@@ -262,7 +262,7 @@ def solve(
     Parameters
     ----------
     team : Team
-        The table and the problem, in shards of :class:`usmo.solvers.linear_rows.Rows`.
+        The table and the problem, in shards of :class:`usmo.solvers.linear_shards.Rows`.
     centre : array, optional
         Subtracted from every row by the shards. The solution is the same because Σα = 0; rounding is not.
     start : w and β, optional

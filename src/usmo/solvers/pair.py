@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from usmo._jit import compiled
+from usmo.system.compilation import compiled
 
 SNAP = 2.0**-50
 """Share of c2 within which a value counts as 0, h or c2: four units in the last place. A coarser one would undo

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from usmo.kernels import KernelMatrix
-from usmo.problem import Array, PUProblem
-from usmo.solution import PassRecord, Solution, Status
+from usmo.core.arrays import Array
+from usmo.core.problem import PUProblem
+from usmo.core.solution import PassRecord, Solution, Status
+from usmo.kernels.matrix import KernelMatrix
 from usmo.solvers.crossover import active_set, free_step
 
 _ACCURACY = 1e-12

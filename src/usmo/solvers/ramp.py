@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from usmo import start as starts
-from usmo._jit import compiled
-from usmo.kernels import KernelMatrix
-from usmo.problem import Array, PUProblem
-from usmo.solvers import blocks
+from usmo.core.arrays import Array
+from usmo.core.problem import PUProblem
+from usmo.kernels.matrix import KernelMatrix
+from usmo.solvers import blocks, starts
+from usmo.system.compilation import compiled
 
 LARGEST = 12_000
 """Rows up to which the kernel matrix is held."""

@@ -20,14 +20,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from usmo._jit import compiled
-from usmo.kernels import KernelMatrix
-from usmo.problem import Array, Index, PUProblem
-from usmo.solution import PassRecord, Solution, Status
-from usmo.solvers.limits import Limits, Progress
+from usmo.core.arrays import Array, Index
+from usmo.core.problem import PUProblem
+from usmo.core.solution import PassRecord, Solution, Status
+from usmo.kernels.matrix import KernelMatrix
 from usmo.solvers.pair import pair_step, slope_dn, slope_up
-from usmo.solvers.rows import RowCache
-from usmo.solvers.smo import DONE, NEED_ROW, PAUSED, STALLED, WORK_PER_CALL, critical, steps_on_set
+from usmo.solvers.pair_steps import DONE, NEED_ROW, PAUSED, STALLED, WORK_PER_CALL, critical, steps_on_set
+from usmo.solvers.row_cache import RowCache
+from usmo.solvers.stopping import Limits, Progress
+from usmo.system.compilation import compiled
 
 _NONBOUND_SHARE = 0.25
 """Non-bound passes go to this share of τ: they are cheap, and the gap at the end is a quarter (4e-6 against

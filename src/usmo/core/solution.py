@@ -1,0 +1,59 @@
+"""What a solver returns, and nothing else: the dual variables and an account of the work done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+from usmo.core.arrays import Array
+
+Status = Literal["optimal", "max_iter", "max_time", "stopped", "precision"]
+
+
+class PassRecord(NamedTuple):
+    """One pass of a solver: the state at its end, counted from the start of the fit."""
+
+    kind: str
+    steps: int
+    objective: float
+    violation: float
+    beta: float
+    nonbound: int
+    kernel_rows: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A point of the dual and how it was reached.
+
+    ``G`` is q - Kσ, the decision function on U without β. ``kernel_rows`` counts kernel values computed by
+    the solver in rows of n. ``status`` is "optimal" when the KKT violation is at most the tolerance,
+    "max_iter", "max_time" or "stopped" when a limit or a callback ended the fit, and "precision" when the float
+    type of the kernel rows cannot resolve the tolerance.
+    """
+
+    sigma: Array
+    beta: float
+    G: Array
+    iterations: int
+    kernel_rows: float
+    history: tuple[PassRecord, ...]
+    status: Status
+
+    def continued_from(self, earlier: Solution) -> Solution:
+        """This solution with the work of an earlier, interrupted run added to its account."""
+        shifted = tuple(
+            record._replace(
+                steps=record.steps + earlier.iterations,
+                kernel_rows=record.kernel_rows + earlier.kernel_rows,
+                seconds=record.seconds + (earlier.history[-1].seconds if earlier.history else 0.0),
+            )
+            for record in self.history
+        )
+        return replace(
+            self,
+            iterations=self.iterations + earlier.iterations,
+            kernel_rows=self.kernel_rows + earlier.kernel_rows,
+            history=earlier.history + shifted,
+        )

@@ -1,0 +1,79 @@
+"""A validated training table: which rows are labelled positives, which are unlabelled, with what weight."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
+
+from usmo.core.arrays import Array, Index
+from usmo.core.problem import PUProblem
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows X with two kinds of labels; rows of weight zero are in neither index."""
+
+    X: Any
+    classes: np.ndarray
+    labelled: Index
+    unlabelled: Index
+    weight: Array | None
+
+    @property
+    def rows(self) -> Index:
+        """The rows that count."""
+        return np.union1d(self.labelled, self.unlabelled)
+
+    @classmethod
+    def of(cls, X: Any, y: Any, sample_weight: Any, *, square: bool) -> Table:
+        """Check what scikit-learn has not: two values of y, weights on both sides, a square kernel."""
+        check_classification_targets(y)
+        classes = np.unique(y)
+        if len(classes) > 2:
+            raise ValueError(
+                "Only binary classification is supported. y must hold two values, the greater marking labelled "
+                f"positives; got {len(classes)} values"
+            )
+        if len(classes) < 2:
+            raise ValueError(
+                "y must hold two values, the greater marking labelled positives and the other unlabelled rows; "
+                f"got only one class: {classes.tolist()}"
+            )
+        warn_of_text(classes)
+        if square and X.shape[0] != X.shape[1]:
+            raise ValueError(f"X must be a square kernel matrix with kernel='precomputed', got shape {X.shape}")
+        if sparse.issparse(X) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        weight, counted = None, np.ones(len(y), dtype=bool)
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            counted = weight > 0
+        labelled = np.flatnonzero((y == classes[1]) & counted)
+        unlabelled = np.flatnonzero((y == classes[0]) & counted)
+        for rows, what in ((labelled, "labelled positive"), (unlabelled, "unlabelled")):
+            if len(rows) == 0:
+                raise ValueError(f"sample_weight leaves only one class: no {what} row has a positive weight")
+        return cls(X, classes, labelled, unlabelled, weight)
+
+    def problem(self, prior: float, lam: float, scenario: str) -> PUProblem:
+        """The training problem; in the censored scenario all rows are the unlabelled sample."""
+        unlabelled = self.rows if scenario == "censored" else self.unlabelled
+        return PUProblem.from_prior(float(prior), float(lam), self.labelled, unlabelled, self.weight)
+
+
+def warn_of_text(classes: np.ndarray) -> None:
+    """Say which of two texts is taken for positive."""
+    if classes.dtype.kind in "OUS":
+        warnings.warn(
+            f"y holds text: {classes[1]!r}, the greater value, is taken for labelled positive, {classes[0]!r} for "
+            "unlabelled",
+            UserWarning,
+            stacklevel=7,
+        )

@@ -1,0 +1,85 @@
+"""Probabilities from decision values, without negatives.
+
+With d the decision value (positive where the class is), the probability of being positive is taken for
+
+    p(d) = s(a₊·d) if d > 0, s(a₋·d) otherwise,      s(t) = 1/(1 + e^-t)
+
+which is monotone, inside (0, 1), and ½ where the decision changes. Since p_P(d)/p_U(d) = p(d)/π, the labels of P
+and U have a likelihood under each pair of slopes; the pair with the largest is taken, where the mean of p over U
+must come to π as far as U's sampling error lets it. Rows that were trained on flatter a model, so held-out
+decision values are better where they are to be had.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from usmo.core.arrays import Array
+from usmo.priors.samples import effective_size
+
+_STEPS = 40
+_BINS, _MANY = 1000, 5000
+_COUNT = 1e9
+"""Integer weights from here on are a scale, not numbers of rows."""
+_FLAT = 1e-3
+"""Decision values that differ by less, in units of the margin, do not tell rows apart."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The slopes above and below 0."""
+
+    above: float
+    below: float
+
+    def __call__(self, decision: Array) -> Array:
+        """The probability of being positive for each decision value."""
+        return expit(np.where(decision > 0, self.above, self.below) * decision)
+
+
+def calibrated(d_p: Array, d_u: Array, prior: float, w_p: Array, w_u: Array) -> Calibration:
+    """The slopes of the largest likelihood, from decision values and weights of P and U."""
+    m_p, m_u = _masses(w_p), _masses(w_u)
+    scale = max(float(np.average(np.abs(d_u), weights=m_u)), _FLAT)
+    z_p, m_p = _binned(d_p / scale, m_p)
+    z_u, m_u = _binned(d_u / scale, m_u)
+    slopes = np.geomspace(0.05, 50.0, _STEPS)
+    n_p, n_u = float(m_p.sum()), float(m_u.sum())
+    # either side of 0 has its own slope: sums over each side, then every pair
+    fit_p, share, fit_u = (np.zeros((2, _STEPS)) for _ in range(3))
+    odds = n_p / n_u / prior
+    for side, keep_p, keep_u in ((0, z_p > 0, z_u > 0), (1, z_p <= 0, z_u <= 0)):
+        on_p = odds * expit(slopes[:, None] * z_p[keep_p])
+        on_u = expit(slopes[:, None] * z_u[keep_u])
+        fit_p[side] = np.log(np.maximum(on_p / (1.0 + on_p), 1e-300)) @ m_p[keep_p]
+        fit_u[side] = -np.log1p(odds * on_u) @ m_u[keep_u]
+        share[side] = on_u @ m_u[keep_u] / n_u
+    total = fit_p + fit_u
+    miss = share[0][:, None] + share[1][None, :] - prior
+    likelihood = total[0][:, None] + total[1][None, :] - 0.5 * n_u * miss**2 / (prior * (1.0 - prior))
+    best = np.unravel_index(int(np.argmax(likelihood)), likelihood.shape)
+    return Calibration(float(slopes[best[0]] / scale), float(slopes[best[1]] / scale))
+
+
+def _masses(weight: Array) -> Array:
+    """Weights that sum to the size of the sample: integers are numbers of equal rows."""
+    counts = bool(weight.max() < _COUNT and np.all(weight == np.round(weight)))
+    share = weight / weight.max()
+    size = effective_size(weight if counts else share, counts)
+    return share * (size / share.sum())
+
+
+def _binned(values: Array, mass: Array) -> tuple[Array, Array]:
+    """Means and masses of equal bins of the values, those above 0 apart from the others."""
+    if len(values) <= _MANY:
+        return values, mass
+    low, high = float(values.min()), float(values.max())
+    place = np.where(values > 0, 1.0 + values / max(high, 1e-300), 1.0 - values / min(low, -1e-300))
+    bins = np.where(values > 0, _BINS, 0) + np.minimum((place % 1.0 * _BINS).astype(np.intp), _BINS - 1)
+    total = np.bincount(bins, weights=mass, minlength=2 * _BINS).astype(np.float64)
+    sums = np.bincount(bins, weights=mass * values, minlength=2 * _BINS)
+    kept = total > 0
+    return sums[kept] / total[kept], np.asarray(total[kept], dtype=np.float64)

@@ -1,0 +1,87 @@
+"""Smaller models: f projected on the span of a few of its support vectors.
+
+The projection of f = Σ α_i k(x_i, ·) on span{k(z_1, ·), …, k(z_m, ·)} interpolates it at z_1 … z_m, and among all
+functions of that span it is nearest to f in the norm of the kernel. The z are chosen one after the other, each
+where the error is largest (f-greedy), in the Newton basis, which costs one kernel row and one column per z.
+
+S. Müller, R. Schaback. A Newton basis for kernel spaces. Journal of Approximation Theory, 2009.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from usmo.core.arrays import Array, Index
+from usmo.kernels.matrix import KernelMatrix
+
+
+class Compression(NamedTuple):
+    """How far the smaller model is from the model it was made of, over the rows given."""
+
+    n_components: int
+    n_support: int
+    max_error: float
+    mean_error: float
+    changed_decisions: int
+
+
+def greedy_projection(
+    kernel: KernelMatrix, alpha: Array, n_components: int, max_error: float
+) -> tuple[Index, Array, Array]:
+    """Rows z, their coefficients, and the error left on every row of the kernel matrix.
+
+    Stops at ``n_components`` rows, at a largest error of ``max_error``, or where float64 has no more to give.
+    """
+    n = len(kernel)
+    everything = np.arange(n)
+    error = kernel.product(everything, everything, alpha)
+    power = kernel.diag(everything)
+    least = 1e-12 * float(power.max())
+    basis = np.empty((n_components, n))
+    chosen: list[int] = []
+    weights: list[float] = []
+    while len(chosen) < n_components and np.abs(error).max() > max_error:
+        free = power > least
+        if not free.any():
+            break
+        z = int(np.argmax(np.where(free, np.abs(error), -1.0)))
+        m = len(chosen)
+        column = kernel.block(np.array([z]), slice(None))[0] - basis[:m, z] @ basis[:m]
+        column /= np.sqrt(power[z])
+        weights.append(float(error[z] / np.sqrt(power[z])))
+        error -= weights[-1] * column
+        power = np.maximum(power - column**2, 0.0)
+        power[z] = 0.0
+        basis[m] = column
+        chosen.append(z)
+    rows = np.array(chosen, dtype=np.intp)
+    # K_zz = L Lᵀ with L the basis at z: the coefficients solve Lᵀ c = w
+    factor = basis[: len(rows), rows].T
+    coefficients = np.linalg.solve(factor.T, np.array(weights)) if len(rows) else np.empty(0)
+    return rows, coefficients, error
+
+
+def measured(before: Array, after: Array, n_components: int, n_support: int) -> Compression:
+    """The comparison of two decision functions on the same rows."""
+    error = np.abs(after - before)
+    changed = int(np.sum((before > 0) != (after > 0)))
+    return Compression(n_components, n_support, float(error.max()), float(error.mean()), changed)
+
+
+def compressed(model: Any, X: Any, n_components: int | None, max_error: float | None) -> Any:
+    """A copy of a fitted PUSVC with fewer support vectors; see ``PUSVC.compress``."""
+    kernel = KernelMatrix(model.support_vectors_, model._kernel)
+    limit = len(kernel) if n_components is None else min(n_components, len(kernel))
+    goal = 0.0 if max_error is None else max_error
+    rows, coefficients, _ = greedy_projection(kernel, model.dual_coef_[0], limit, goal)
+    small = type(model)(**model.get_params(deep=False))
+    small.__dict__.update(model.__dict__)
+    small.support_ = model.support_[rows]
+    small.support_vectors_ = model.support_vectors_[rows]
+    small.dual_coef_ = coefficients[None, :]
+    small.compression_ = measured(model.decision_function(X), small.decision_function(X), len(rows), len(kernel))
+    for name in ("certificate_", "history_", "_share"):  # these are the larger model's
+        small.__dict__.pop(name, None)
+    return small

@@ -1,0 +1,101 @@
+"""Progress of a fit: a live line on a terminal, a line per pass on request, scikit-learn's callbacks."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from usmo.core.arrays import Array
+from usmo.core.solution import PassRecord
+from usmo.solvers.stopping import Progress
+
+try:  # scikit-learn 1.9
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """scikit-learn before 1.9 has no callbacks."""
+
+    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
+        return method
+
+
+def combined(*parts: Progress | None) -> Progress | None:
+    """One progress function that calls all; any of them can end the fit."""
+    present = [part for part in parts if part is not None]
+
+    def progress(record: PassRecord, sigma: Array) -> bool:
+        answers = [bool(part(record, sigma)) for part in present]
+        return any(answers)
+
+    return progress if present else None
+
+
+def printed(verbose: int, tol: float) -> Progress | None:
+    """For verbose=1 a live line if stderr is a terminal, for verbose=2 a line per pass."""
+    if verbose >= 2:
+        return _line_per_pass
+    if verbose == 1 and sys.stderr.isatty():
+        return _LiveLine(tol)
+    return None
+
+
+def _line_per_pass(record: PassRecord, sigma: Array) -> None:
+    print(
+        f"usmo: {record.kind:9s} steps {record.steps:>9d}  violation {record.violation:9.2e}  "
+        f"non-bound {record.nonbound:>6d}  kernel rows {record.kernel_rows:9.0f}  {record.seconds:7.1f} s",
+        file=sys.stderr,
+    )
+
+
+class _LiveLine:
+    """Violation on a log scale from its first value to the tolerance, rows computed, elapsed, estimated rest."""
+
+    WIDTH = 20
+
+    def __init__(self, tol: float) -> None:
+        self.tol = tol
+        self.first: PassRecord | None = None
+
+    def __call__(self, record: PassRecord, sigma: Array) -> None:
+        self.first = self.first or record
+        print("\r" + self.text(record), end="", file=sys.stderr, flush=True)
+        if record.violation <= self.tol:
+            print(file=sys.stderr)
+            self.first = None
+
+    def text(self, record: PassRecord) -> str:
+        assert self.first is not None
+        whole = math.log(max(self.first.violation, self.tol) / self.tol)
+        gone = math.log(max(self.first.violation, self.tol) / max(record.violation, self.tol))
+        share = gone / whole if whole > 0 else 1.0
+        elapsed = record.seconds - self.first.seconds
+        rest = f"{elapsed * (1 - share) / share:5.0f} s left" if share > 0.02 else "           "
+        bar = "#" * round(self.WIDTH * share)
+        return (
+            f"usmo [{bar:<{self.WIDTH}s}] violation {record.violation:8.2e} → {self.tol:g}  "
+            f"kernel rows {record.kernel_rows:8.0f}  {record.seconds:6.1f} s  {rest}"
+        )
+
+
+def callback_bridge(
+    estimator: Any, context: Any, fitted: Callable[[Array, float], dict[str, Any]]
+) -> Progress | None:
+    """Each pass as a subtask of scikit-learn's callback context; a hook that returns True ends the fit."""
+    if context is None or not hasattr(estimator, "_skl_callbacks"):
+        return None
+
+    def progress(record: PassRecord, sigma: Array) -> bool:
+        task = context.subcontext(task_name=record.kind)
+        task.call_on_fit_task_begin(estimator=estimator)
+        return bool(
+            task.call_on_fit_task_end(
+                estimator=estimator,
+                reconstruction_attributes=lambda: fitted(sigma, record.beta),
+                metadata=record._asdict(),
+            )
+        )
+
+    return progress

@@ -1,0 +1,46 @@
+"""γ of a kernel from the scale of the table, as in scikit-learn's SVC."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from usmo.core.arrays import Array
+from usmo.kernels.matrix import tiles
+
+
+def resolve_gamma(gamma: str | float, X: Any, weight: Array | None = None) -> float:
+    """γ as given; "scale" is 1/(d·var(X)), rows counted with their weight; "auto" is 1/d."""
+    if not isinstance(gamma, str):
+        return float(gamma)
+    if gamma == "auto":
+        return 1.0 / X.shape[1]
+    share = np.ones(X.shape[0]) if weight is None else weight / weight.max()
+    share /= share.sum()
+    centre = mean_entry(X, share)
+    return scale_gamma(X.shape[1], centre, entry_variance(X, share, centre))
+
+
+def mean_entry(X: Any, share: Array) -> float:
+    """The mean of the entries, each row counted with its share; to be added up with that of other rows."""
+    return float(np.mean(share @ (X.astype(np.float64) if sparse.issparse(X) else X)))
+
+
+def entry_variance(X: Any, share: Array, centre: float) -> float:
+    """The mean of their squared distance from ``centre``; to be added up with that of other rows."""
+    if sparse.issparse(X):
+        X = X.astype(np.float64)
+        square = float(np.mean(share @ X.multiply(X)))
+        return square - 2.0 * centre * mean_entry(X, share) + centre**2 * float(share.sum())
+    d = X.shape[1]
+    return float(
+        sum(share[part] @ np.mean((X[part] - np.float64(centre)) ** 2, axis=1) for part in tiles(X.shape[0], d))
+    )
+
+
+def scale_gamma(d: int, centre: float, variance: float) -> float:
+    """1/(d·variance), 1 for a table whose entries are all equal."""
+    constant = variance <= (8.0 * np.finfo(float).eps * centre) ** 2
+    return 1.0 if constant else 1.0 / (d * variance)

@@ -1,0 +1,385 @@
+"""Kernel matrices of a table: blocks by matrix product, from dense or CSR rows, in bounded memory.
+
+    linear   k(x,y) = x·y                    rbf      k(x,y) = exp(-γ‖x-y‖²)
+    poly     k(x,y) = (γ x·y + r)^d          sigmoid  k(x,y) = tanh(γ x·y + r)
+
+plus "precomputed" (the table is the kernel matrix) and any callable ``k(A, B) -> block``. Nothing here knows
+what the matrix is used for. Every entry computed is counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from usmo.core.arrays import Array, Index
+
+TILE_BYTES = 32 * 2**20
+"""Largest temporary block made by the products below: fits the last-level cache of a desktop processor."""
+
+_CENTRE_ABOVE = 4096.0
+"""γ·max‖x‖² above which the expansion ‖x‖² + ‖y‖² - 2x·y loses more than 12 bits and rows are centred first."""
+
+_FUSED_FROM = 2**16
+"""Entries of an rbf block from which the compiled tiles are used; below, loading them costs more than it saves."""
+
+_THIN = 0.02
+"""Share of non-zeros above which tiles of a sparse table are dense: fits on adult (11 %) take 0.4 of the time."""
+
+_DENSE_COPY = 2**26
+"""Entries up to which a sparse table is copied dense for the block solver: dense products are then faster."""
+
+_SIDE = math.isqrt(TILE_BYTES // 8)
+_SMALL_BLOCK = 32
+_SAMPLE = 2000
+
+Rows = Index | slice
+_Take = Callable[[slice], tuple[Any, Any]]
+
+
+class Given(NamedTuple):
+    """Rows that go from one kernel matrix to another held alike: as they are held, with their norms for rbf."""
+
+    rows: Any
+    norms: Array
+
+
+def stacked(parts: list[Given]) -> Given:
+    """The rows of several matrices, one after the other."""
+    parts = [part for part in parts if part.rows.shape[0]]
+    if len(parts) == 1:
+        return parts[0]
+    return Given(rows_together([part.rows for part in parts]), np.concatenate([part.norms for part in parts]))
+
+
+def rows_together(parts: list[Any]) -> Any:
+    """Rows of several tables, all dense or all CSR, in one piece."""
+    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+
+
+def worth_dense(X: Any) -> bool:
+    """Whether parts of a sparse table are faster to multiply as dense ones."""
+    return bool(X.nnz > _THIN * X.shape[0] * X.shape[1])
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel function with its parameters: ``name`` is one of the names above or a callable."""
+
+    name: str | Callable[[Any, Any], Any]
+    gamma: float = 1.0
+    degree: float = 3
+    coef0: float = 0.0
+
+    @property
+    def surely_psd(self) -> bool:
+        """True when the kernel is positive semidefinite by its formula alone."""
+        return self.name in ("linear", "rbf") or (
+            self.name == "poly" and self.coef0 >= 0 and float(self.degree).is_integer()
+        )
+
+
+class KernelMatrix:
+    """The kernel matrix of the rows of ``X``, never held whole.
+
+    ``entries`` counts the kernel values computed so far. Products are made in ``dtype``, float64 unless said
+    otherwise, whatever the type of ``X`` is; only the tile at work is converted. Rows that are far from the origin
+    are centred for rbf, unless they are said to be ``ready``.
+    """
+
+    def __init__(self, X: Any, kernel: Kernel, dtype: Any = np.float64, *, ready: bool = False) -> None:
+        self.kernel = kernel
+        self.X = X
+        self.dtype = np.dtype(dtype)
+        self.entries = 0
+        self._dense_tiles = sparse.issparse(X) and worth_dense(X) and kernel.name != "precomputed"
+        self._shift: Array | None = None
+        self._norms: Array = np.empty(0)
+        if kernel.name == "rbf":
+            self._norms = self._squared_norms(X).astype(self.dtype)
+            wide = self._norms.size and kernel.gamma * self._norms.max() > _CENTRE_ABOVE
+            if wide and not ready and self.dtype == np.float64 and not sparse.issparse(X):
+                self._shift = X.mean(axis=0, dtype=np.float64)
+                self.X = np.asarray(X, dtype=np.float64) - self._shift
+                self._norms = self._squared_norms(self.X)
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def block(self, rows: Rows, cols: Rows) -> Array:
+        """K[rows, cols]."""
+        if self.kernel.name == "precomputed":
+            part = self.X[rows][:, cols]
+            block = part.toarray() if sparse.issparse(part) else np.array(part, dtype=self.dtype)
+        else:
+            norms = (self._norms[rows], self._norms[cols]) if self.kernel.name == "rbf" else None
+            block = self._evaluate(self._take(rows), self._take(cols), norms)
+        self.entries += block.size
+        return block
+
+    def given(self, rows: Index) -> Given:
+        """Rows of this matrix, for another one held alike."""
+        return Given(self._convert(self.X[rows]), self._norms[rows] if self.kernel.name == "rbf" else self._norms)
+
+    def write_given(self, given: Given, out: Array, slots: Index) -> None:
+        """k(given row i, all rows) into ``out[slots[i]]``."""
+        rows, norms = self._received(given, slice(None))
+        self.entries += rows.shape[0] * len(self)
+        if self._fuses(rows.shape[0] * len(self)):
+            from usmo.kernels.tiles import rbf_block
+
+            rbf_block(rows, self._take(slice(None)), norms, self._norms, self.kernel.gamma, out, slots)
+        elif self.kernel.name == "precomputed":
+            out[slots] = rows
+        elif len(self):
+            out[slots] = self._evaluate(rows, self._take(slice(None)), (norms, self._norms))
+
+    def product_with(self, given: Given, v: Array) -> Array:
+        """Σ v[i]·k(row, given row i) for all rows, tile by tile."""
+        self.entries += len(self) * len(v)
+        if self._fuses(len(self) * len(v)):
+            return self._sums(self._held, len(self), lambda part: self._received(given, part), v)
+        out = np.zeros(len(self))
+        for right in tiles(len(v), _SIDE):
+            rows, norms = self._received(given, right)
+            for left in tiles(len(self), _SIDE):
+                if self.kernel.name == "precomputed":
+                    out[left] += rows[:, left].T @ v[right]
+                else:
+                    out[left] += self._evaluate(self._take(left), rows, (self._norms[left], norms)) @ v[right]
+        return out
+
+    def _received(self, given: Given, part: slice) -> tuple[Any, Array]:
+        """Some of the rows given, and their norms, as the products take them."""
+        rows = self._convert(given.rows[part])
+        if sparse.issparse(rows) and (self._dense or self.kernel.name == "precomputed"):
+            rows = rows.toarray()
+        # what comes from another process may be read-only, and would have the loops compiled once more
+        return rows, np.array(given.norms[part])
+
+    def _held(self, part: slice) -> tuple[Any, Array]:
+        """Some of the own rows, and their norms."""
+        return self._take(part), self._norms[part]
+
+    def restrict(self, rows: Index, dtype: Any, n: int | None = None, centre: Array | None = None) -> KernelMatrix:
+        """The kernel matrix of these rows alone, the rows held contiguously in the float type given.
+
+        Where they are some of ``n`` rows that are held alike, ``centre`` is the mean of them all; see
+        :func:`row_sums`.
+        """
+        X = self.X[rows]
+        if self.kernel.name == "precomputed":
+            X = X[:, rows]
+        if n is None:
+            n = len(rows)
+            sums = row_sums(X, self.kernel, n)
+            centre = None if sums is None else sums / max(1, n)
+        return prepared(X, self.kernel, dtype, n, centre)
+
+    def diag(self, rows: Index) -> Array:
+        """k(x, x) for the given rows."""
+        name, k = self.kernel.name, self.kernel
+        if name == "rbf":
+            return np.ones(len(rows))
+        if name in ("linear", "poly", "sigmoid"):
+            with np.errstate(over="ignore"):  # for the caller to judge
+                return self._from_products(self._squared_norms(self._take(rows)), k)
+        parts = [rows[i : i + _SMALL_BLOCK] for i in range(0, len(rows), _SMALL_BLOCK)]
+        return np.concatenate([np.diagonal(self.block(part, part)) for part in parts])
+
+    def rows(self, which: Index, cols: Index) -> Array:
+        """K[which, cols] for few rows and many columns, without copying the table's rows.
+
+        When most of the table is wanted, whole rows are computed from contiguous slices of the table and the
+        columns picked afterwards: gathering the rows first costs as much as the product itself.
+        """
+        if 2 * len(cols) < len(self):
+            return self.block(which, cols)
+        out = np.empty((len(which), len(self)), dtype=self.dtype)
+        for part in tiles(len(self), max(self.X.shape[1], len(which))):
+            out[:, part] = self.block(which, part)
+        return out[:, cols]
+
+    def product(self, rows: Index, cols: Index, v: Array) -> Array:
+        """K[rows, cols] @ v for a vector or some columns v, tile by tile."""
+        if self._fuses(len(rows) * len(cols)):
+            self.entries += len(rows) * len(cols)
+            return self._sums(
+                lambda part: (self._take(rows[part]), self._norms[rows[part]]), len(rows),
+                lambda part: (self._take(cols[part]), self._norms[cols[part]]), v,
+            )  # fmt: skip
+        out = np.zeros((len(rows), *v.shape[1:]))
+        for right in tiles(len(cols), _SIDE):
+            for left in tiles(len(rows), _SIDE):
+                out[left] += self.block(rows[left], cols[right]) @ v[right]
+        return out
+
+    def cross_product(self, Y: Any, v: Array) -> Array:
+        """K(Y, X) @ v for new rows Y, tile by tile."""
+        if self._fuses(Y.shape[0] * len(self)):
+            return self._sums(lambda part: self._new_rows(Y[part]), Y.shape[0], self._held, v)
+        out = np.zeros(Y.shape[0])
+        for left in tiles(Y.shape[0], _SIDE):
+            A, squares = self._new_rows(Y[left])
+            for right in tiles(len(self), _SIDE):
+                norms = None if squares is None else (squares, self._norms[right])
+                out[left] += self._evaluate(A, self._take(right), norms) @ v[right]
+        return out
+
+    def cross_block(self, Y: Any) -> Array:
+        """K(Y, X) for new rows Y, whole."""
+        A, squares = self._new_rows(Y)
+        return self._evaluate(A, self._take(slice(None)), None if squares is None else (squares, self._norms))
+
+    @property
+    def _dense(self) -> bool:
+        """Whether rows reach the products dense."""
+        return self._dense_tiles or not sparse.issparse(self.X)
+
+    def _new_rows(self, Y: Any) -> tuple[Any, Array | None]:
+        """Rows that are not of the table as its own are: converted, centred, with their norms for rbf."""
+        A = self._convert(Y)
+        A = A.toarray() if sparse.issparse(A) and self._dense else A
+        A = A if self._shift is None else A - self._shift
+        return A, self._squared_norms(A) if self.kernel.name == "rbf" else None
+
+    def _fuses(self, entries: int) -> bool:
+        """Whether that many entries are left to the compiled tiles, which take dense rows only."""
+        return self.kernel.name == "rbf" and self._dense and entries >= _FUSED_FROM
+
+    def _sums(self, take: _Take, n: int, sources: _Take, v: Array) -> Array:
+        """K(x, s) @ v for n rows x and rows s, both handed out with their norms, by the compiled tiles."""
+        from usmo.kernels.tiles import rbf_sums
+
+        columns = v.reshape(len(v), -1)
+        sums = np.zeros((n, columns.shape[1]))
+        for part in tiles(len(v), self.X.shape[1]):
+            sums += rbf_sums(take, n, *sources(part), self.kernel.gamma, columns[part])
+        return sums.reshape(n, *v.shape[1:])
+
+    def spread(self, rows: Index) -> float:
+        """The size of rbf's exponents: γ‖x - centre‖² (sparse: γ‖x‖²), exceeded by one row in a hundred."""
+        X = self.X[rows if len(rows) <= _SAMPLE else np.random.default_rng(0).choice(rows, _SAMPLE, replace=False)]
+        if not sparse.issparse(X):
+            X = X - X.mean(axis=0, dtype=np.float64)
+        return self.kernel.gamma * float(np.quantile(self._squared_norms(X), 0.99))
+
+    def is_psd(self, rows: Index) -> bool:
+        """False if a sample of at most 200 rows has a clearly negative eigenvalue; an error if it is no kernel."""
+        if self.kernel.surely_psd:
+            return True
+        sample = np.random.default_rng(0).permutation(rows)[:200]
+        with np.errstate(over="ignore", invalid="ignore"):
+            block = self.block(sample, sample)
+        if not np.isfinite(block).all():
+            raise ValueError(
+                "the kernel is not finite on these rows: scale the columns of X, or change its parameters"
+            )
+        largest = float(np.abs(block).max())
+        rounding = 16.0 * float(np.finfo(self.X.dtype if self.X.dtype == np.float32 else np.float64).eps)
+        if np.abs(block - block.T).max() > max(1e-9, rounding) * largest:
+            raise ValueError("the kernel must be symmetric, got k(x, y) that differs from k(y, x)")
+        eigenvalues = np.linalg.eigvalsh(0.5 * (block + block.T))
+        return bool(eigenvalues[0] >= -max(1e-9, len(sample) * rounding) * np.abs(eigenvalues).max())
+
+    def _take(self, rows: Rows) -> Any:
+        part = self._convert(self.X[rows])
+        if self._dense_tiles:
+            part = part.toarray()
+        return part
+
+    def _convert(self, A: Any) -> Any:
+        return A.astype(self.dtype, copy=False)
+
+    @staticmethod
+    def _squared_norms(A: Any) -> Array:
+        if sparse.issparse(A):
+            return np.asarray(A.multiply(A).sum(axis=1), dtype=np.float64).ravel()
+        return np.einsum("ij,ij->i", A, A, dtype=np.float64)
+
+    def _evaluate(self, A: Any, B: Any, norms: tuple[Array, Array] | None) -> Array:
+        k = self.kernel
+        if callable(k.name):
+            answer = k.name(A, B)
+            block = np.asarray(answer.toarray() if sparse.issparse(answer) else answer, dtype=np.float64)
+            if block.shape != (A.shape[0], B.shape[0]) or not np.isfinite(block).all():
+                raise ValueError(
+                    f"kernel must return a finite array of shape {(A.shape[0], B.shape[0])}, "
+                    f"got shape {block.shape}" + ("" if np.isfinite(block).all() else " with non-finite values")
+                )
+            return block
+        if k.name != "rbf":
+            norms = None
+        if norms is not None and not sparse.issparse(A) and A.shape[0] * B.shape[0] >= _FUSED_FROM:
+            from usmo.kernels.tiles import rbf_block
+
+            return rbf_block(A, B, *norms, k.gamma)
+        product = A @ B.T
+        dots: Array = product.toarray() if sparse.issparse(product) else product
+        if norms is not None:
+            dots *= -2.0
+            dots += norms[0][:, None]
+            dots += norms[1]
+            np.maximum(dots, 0.0, out=dots)
+            dots *= -k.gamma
+            return np.exp(dots, out=dots)
+        return self._from_products(dots, k)
+
+    @staticmethod
+    def _from_products(dots: Array, k: Kernel) -> Array:
+        if k.name == "linear":
+            return dots
+        dots = k.gamma * dots + k.coef0
+        return np.tanh(dots) if k.name == "sigmoid" else dots**k.degree
+
+
+def tiles(n_rows: int, n_cols: int) -> Iterator[slice]:
+    """Consecutive rows that make tiles of a bounded size."""
+    step = max(1, TILE_BYTES // (8 * max(1, n_cols)))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def row_sums(X: Any, kernel: Kernel, n: int) -> Array | None:
+    """Σx over rows that are some of ``n``; all sums together, divided by n, are the centre.
+
+    None where rows are held as they are: all but rbf's, and sparse ones that are too many to be held dense.
+    """
+    if kernel.name != "rbf" or not _held_dense(X, kernel, n):
+        return None
+    if sparse.issparse(X):
+        return np.asarray(X.astype(np.float64).sum(axis=0)).ravel()
+    return X.sum(axis=0, dtype=np.float64)
+
+
+def prepared(X: Any, kernel: Kernel, dtype: Any, n: int, centre: Array | None) -> KernelMatrix:
+    """The kernel matrix of rows that are some of ``n``, held as the block solver takes them.
+
+    rbf rows are held as distances from the centre, in units where γ is one: they cancel least, and fit every float
+    type. Matrices with the same n and centre hold rows alike, and may be given each other's.
+    """
+    if sparse.issparse(X) and _held_dense(X, kernel, n):
+        X = X.toarray()
+    if kernel.name == "rbf":
+        scale, kernel = np.sqrt(kernel.gamma), replace(kernel, gamma=1.0)
+        X = X * scale if centre is None else _centred(X, centre, scale, dtype)
+    return KernelMatrix(X.astype(dtype, copy=False), kernel, dtype, ready=True)
+
+
+def _held_dense(X: Any, kernel: Kernel, n: int) -> bool:
+    if not sparse.issparse(X):
+        return True
+    return kernel.name not in ("linear", "precomputed") and n * X.shape[1] <= _DENSE_COPY
+
+
+def _centred(X: Any, centre: Array, scale: float, dtype: Any) -> Array:
+    """(X - centre)·scale, computed in float64 a part at a time, so that no whole float64 copy is made."""
+    out = np.empty(X.shape, dtype=dtype)
+    for part in tiles(*X.shape):
+        out[part] = (X[part] - centre) * scale
+    return out

@@ -1,0 +1,282 @@
+"""Tables read by blocks of rows: arrays, CSR matrices, memory maps and directories of parts behind one interface.
+
+The linear solver asks for sums over row blocks and nothing else, so a table only has to say how long it is and to
+hand out rows: contiguous blocks for passes over everything, chosen rows for the small problems in between.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from usmo.core.arrays import Array, Index
+from usmo.kernels.matrix import worth_dense
+
+_BLOCK_BYTES = 2 * 2**20
+"""Size of a block as float64: small enough for the cache of one core."""
+
+_WIDE = 200
+"""Columns from which a block's products are left to BLAS's own threads."""
+
+_BROAD = 100
+"""Columns from which blocks have some thousand rows, for the sake of the products."""
+
+_GATHERED = 2**26
+"""Entries up to which chosen rows are held in memory in one piece."""
+
+_HELD = 2**24
+"""Entries up to which chosen rows of a sparse table are held dense."""
+
+
+class Features(Protocol):
+    """Rows of r numbers, n of them."""
+
+    shape: tuple[int, int]
+
+    def read(self, part: slice) -> Any:
+        """Consecutive rows, dense or CSR, in any float type."""
+
+    def take(self, rows: Index) -> Any:
+        """Chosen rows (ascending), in memory."""
+
+
+class ArrayFeatures:
+    """An array, a memory map or a CSR matrix."""
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        self.shape = X.shape
+
+    def read(self, part: slice) -> Any:
+        return self.X[part]
+
+    def take(self, rows: Index) -> Any:
+        return self.X[rows]
+
+
+class PartFeatures:
+    """The ``.npy`` or ``.parquet`` files of a directory in the order of their names, one after the other.
+
+    Parts are opened when they are needed: ``.npy`` as memory maps; a Parquet part is read as a whole (extra
+    ``usmo[parquet]``), and the last one read is kept.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        if not paths:
+            raise ValueError("there must be at least one part, got none")
+        self.paths = list(paths)
+        shapes = [_part_shape(path) for path in self.paths]
+        for path, shape in zip(self.paths, shapes, strict=True):
+            if shape[1] != shapes[0][1]:
+                raise ValueError(
+                    f"parts must have equally many columns: {self.paths[0].name} has {shapes[0][1]}, "
+                    f"{path.name} has {shape[1]}"
+                )
+        self.ends = np.cumsum([shape[0] for shape in shapes])
+        self.shape = (int(self.ends[-1]), shapes[0][1])
+        self.dtype = np.dtype(np.float64)
+        self._lock = threading.Lock()
+        self._open: tuple[int, Any] = (-1, None)
+
+    @classmethod
+    def directory(cls, folder: str | Path) -> PartFeatures:
+        """All parts of a directory."""
+        found = sorted([*Path(folder).glob("*.npy"), *Path(folder).glob("*.parquet")])
+        if not found:
+            raise FileNotFoundError(f"no .npy or .parquet files in {folder}")
+        return cls(found)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def read(self, part: slice) -> Any:
+        return self.take(np.arange(part.start, min(part.stop, self.shape[0])))
+
+    def take(self, rows: Index) -> Any:
+        which = np.searchsorted(self.ends, rows, side="right")
+        pieces = []
+        for k in np.unique(which):
+            mine = rows[which == k] - (self.ends[k - 1] if k else 0)
+            consecutive = len(mine) and mine[-1] - mine[0] == len(mine) - 1
+            pieces.append(self._part(int(k))[slice(mine[0], mine[-1] + 1) if consecutive else mine])
+        if not pieces:
+            return np.empty((0, self.shape[1]))
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+
+    def _part(self, k: int) -> Any:
+        with self._lock:
+            if self._open[0] != k:
+                self._open = (k, _open_part(self.paths[k]))
+            return self._open[1]
+
+
+def _part_shape(path: Path) -> tuple[int, int]:
+    if path.suffix == ".npy":
+        shape = np.load(path, mmap_mode="r", allow_pickle=False).shape
+        if len(shape) != 2:
+            raise ValueError(f"{path.name} must hold a table, got an array of shape {shape}")
+        return shape
+    metadata = _parquet().ParquetFile(path).metadata
+    return metadata.num_rows, metadata.num_columns
+
+
+def _open_part(path: Path) -> Any:
+    if path.suffix == ".npy":
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    table = _parquet().read_table(path)
+    return np.column_stack([column.to_numpy(zero_copy_only=False) for column in table.columns])
+
+
+def _parquet() -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError("Parquet parts need pyarrow: pip install 'usmo[parquet]'") from error
+    return pyarrow.parquet
+
+
+class _Chosen:
+    """Some rows of a table, fetched when they are read."""
+
+    def __init__(self, features: Features, rows: Index) -> None:
+        self.features, self.rows = features, rows
+        self.shape = (len(rows), features.shape[1])
+
+    def read(self, part: slice) -> Any:
+        return self.features.take(self.rows[part])
+
+    def take(self, rows: Index) -> Any:
+        return self.features.take(self.rows[rows])
+
+
+class Blocks:
+    """Sums over the row blocks of some rows of a table, in threads.
+
+    ``centre`` is subtracted from every row (dense tables only): sums of coefficients that cancel then hold no
+    large terms that cancel too.
+    """
+
+    def __init__(self, features: Features, rows: Index | None = None, centre: Array | None = None) -> None:
+        if rows is not None and len(rows) * features.shape[1] > _GATHERED:
+            features = _Chosen(features, rows)
+        elif rows is not None:
+            X = features.take(rows)
+            if sparse.issparse(X) and worth_dense(X) and X.shape[0] * X.shape[1] <= _HELD:
+                X = X.toarray()
+            if not sparse.issparse(X):
+                X = np.array(X, dtype=np.float64, order="C")
+                if centre is not None:
+                    X -= centre
+                    centre = None
+            features = ArrayFeatures(X)
+        self.features = features
+        self.n, self.r = features.shape
+        self.centre = centre
+        step = max(8192 if self.r >= _BROAD else 256, _BLOCK_BYTES // (8 * max(1, self.r)))
+        blocks = max(1, -(-self.n // step))
+        if blocks > 1:  # equal ones, an even number for the threads
+            blocks += blocks % 2
+        self.step = max(1, -(-self.n // blocks))
+
+    def part(self, rows: Index) -> Blocks:
+        """Some of these rows."""
+        return Blocks(self.features, rows, self.centre)
+
+    def block(self, part: slice) -> Any:
+        """Rows as float64, dense unless they are very sparse; valid until the thread asks for the next block."""
+        X = self.features.read(part)
+        if sparse.issparse(X):
+            X = X.astype(np.float64, copy=False)
+            return X.toarray() if worth_dense(X) else X
+        if self.centre is None:
+            return np.asarray(X, dtype=np.float64, order="C")
+        from usmo.kernels.tiles import scratch
+
+        out = scratch(X.size, np.dtype(np.float64)).reshape(X.shape)
+        return np.subtract(X, self.centre, out=out)
+
+    def each(self, work: Callable[[slice], None]) -> None:
+        """Call ``work`` on every block; in threads where the table is narrow."""
+        from usmo.kernels.tiles import over_tiles
+
+        if self.r >= _WIDE:
+            for start in range(0, self.n, self.step):
+                work(slice(start, min(start + self.step, self.n)))
+        else:
+            over_tiles(work, self.n, self.step)
+
+    def dot(self, w: Array) -> Array:
+        """Every row times w."""
+        out = np.empty(self.n)
+
+        def work(part: slice) -> None:
+            out[part] = self.block(part) @ w
+
+        self.each(work)
+        return out
+
+    def weighted_sum(self, alpha: Array) -> Array:
+        """Σ alpha[i]·row i."""
+        sums = Sums(self.step)
+
+        def work(part: slice) -> None:
+            sums.add(part, np.asarray(alpha[part] @ self.block(part)).ravel())
+
+        self.each(work)
+        return np.zeros(self.r) + sums.total
+
+
+class Sums:
+    """A sum over blocks to which threads add: in the order of the blocks, so that it is the same every time."""
+
+    def __init__(self, step: int) -> None:
+        self.total: Any = 0.0
+        self._step, self._next = step, 0
+        self._early: dict[int, Any] = {}
+        self._lock = threading.Lock()
+
+    def add(self, part: slice, value: Any) -> None:
+        with self._lock:
+            self._early[part.start // self._step] = value
+            while self._next in self._early:
+                self.total = self.total + self._early.pop(self._next)
+                self._next += 1
+
+
+def steady_blas(r: int) -> AbstractContextManager[Any]:
+    """Keeps BLAS as ``Blocks.each`` wants it for r columns; setting it for each costs as much as a small pass."""
+    from usmo.kernels.tiles import single_blas
+
+    return nullcontext() if r >= _WIDE else single_blas()
+
+
+def as_features(X: Any) -> Features:
+    """X itself if it is read by blocks already, else the array or CSR matrix as features."""
+    return X if isinstance(X, PartFeatures) else ArrayFeatures(X)
+
+
+def column_means(features: Features) -> Array | None:
+    """The centre of a dense table; None for a sparse one, which must stay sparse."""
+    if sparse.issparse(features.read(slice(0, 1))):
+        return None
+    return Blocks(features).weighted_sum(np.full(features.shape[0], 1.0 / features.shape[0]))
+
+
+def largest_row(table: Blocks) -> float:
+    """The largest squared norm of a row."""
+    found = [0.0]
+
+    def work(part: slice) -> None:
+        X = table.block(part)
+        squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
+        found.append(float(np.asarray(squares).max(initial=0.0)))
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        table.each(work)
+    return max(found) if np.isfinite(found).all() else np.inf

@@ -1,0 +1,236 @@
+"""Estimators that look at the rows themselves: penalised L1 distance, kernel mean embedding, tree induction."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics import euclidean_distances
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from usmo.core.arrays import Array
+from usmo.priors.base import PriorEstimator, Sample
+
+
+class DirectPrior(PriorEstimator):
+    """An estimator from rows, on at most 2,000 of each kind."""
+
+    _most_rows = 2000
+
+    def __init__(
+        self,
+        *,
+        scenario: str = "case-control",
+        level: float = 0.9,
+        n_bootstrap: int = 10,
+        random_state: int = 0,
+    ) -> None:
+        self.scenario = scenario
+        self.level = level
+        self.n_bootstrap = n_bootstrap
+        self.random_state = random_state
+
+    def _sample(self, X: Any, labelled: np.ndarray, weight: Array, keys: np.ndarray, counts: bool) -> Sample:
+        X = np.asarray(X.todense()) if sparse.issparse(X) else X
+        return super()._sample(self._scaled(X), labelled, weight, keys, counts)
+
+    def _scaled(self, X: Array) -> Array:
+        return StandardScaler().fit_transform(X)
+
+
+class PenalisedL1(DirectPrior):
+    """θ at which θ·p_P comes nearest to p_U in a penalised L1 distance.
+
+    With Gaussian bumps φ around random rows of U, β(θ) = θ·mean_P φ - mean_U φ, α = max(0, β)/λ and the distance
+    αᵀβ - θ + 1, minimised over θ. For each θ the width and λ are those with the least -αᵀβ on held-out folds.
+
+    References
+    ----------
+    M. C. du Plessis, G. Niu, M. Sugiyama. Class-prior estimation for learning from positive and unlabeled data.
+    Machine Learning 106, 2017.
+    """
+
+    _folds = 5
+    _centres = 300
+
+    def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:
+        rng = np.random.default_rng(self.random_state)
+        theta = np.linspace(0.01, 0.99, 99)
+        regularisation = np.logspace(-3, 1, 10)
+        centres = sample.U[rng.permutation(len(sample.U))[: self._centres]]
+        distances = [euclidean_distances(rows, centres, squared=True) for rows in (sample.P, sample.U)]
+        median = np.sqrt(np.median(np.concatenate(distances))) or 1.0
+        folds = [rng.permutation(len(rows)) % self._folds for rows in (sample.P, sample.U)]
+        best, distance, chosen = np.full(len(theta), np.inf), np.empty(len(theta)), np.empty((len(theta), 2))
+        for width in median * np.logspace(-2, 1, 10):
+            phi = [np.exp(d / (-2.0 * width**2)) for d in distances]
+            parts = [
+                np.stack([(w * (fold == k)) @ f for k in range(self._folds)])
+                for f, w, fold in zip(phi, (sample.w_p, sample.w_u), folds, strict=True)
+            ]
+            sizes = [
+                np.array([[(w * (fold == k)).sum()] for k in range(self._folds)])
+                for w, fold in zip((sample.w_p, sample.w_u), folds, strict=True)
+            ]
+            held = [np.divide(a, n, where=n > 0, out=np.zeros_like(a)) for a, n in zip(parts, sizes, strict=True)]
+            rest = [(a.sum(0) - a) / (n.sum() - n) for a, n in zip(parts, sizes, strict=True)]
+            whole = [a.sum(0) / n.sum() for a, n in zip(parts, sizes, strict=True)]
+            gain = np.zeros(len(theta))
+            for k in range(self._folds):
+                trained = theta[:, None] * rest[0][k] - rest[1][k]
+                gain += np.einsum("tc,tc->t", np.maximum(0.0, trained), theta[:, None] * held[0][k] - held[1][k])
+            beta = theta[:, None] * whole[0] - whole[1]
+            overlap = (np.maximum(0.0, beta) ** 2).sum(axis=1)
+            for lam in regularisation:
+                score = -gain / lam
+                better = score < best
+                best[better] = score[better]
+                distance[better] = overlap[better] / lam - theta[better] + 1.0
+                chosen[better] = width, lam
+        k = int(np.argmin(distance))
+        return float(theta[k]), {"width": float(chosen[k, 0]), "regularisation": float(chosen[k, 1])}
+
+
+class KernelMean(DirectPrior):
+    """KM2: how far beyond p_U, away from p_P, the kernel mean stays a distribution.
+
+    d(λ) is the distance of λ·φ(U) + (1-λ)·φ(P) from the convex hull of the rows' images; it is about 0 up to
+    λ = 1/(1-π). The estimate takes the λ at which the slope of d passes 0.8·d'(1.05) + 0.2·‖φ(U) - φ(P)‖, and
+    π = (λ-1)/λ. The kernel is Gaussian, its width of five around the median distance the one that tells P and U
+    apart best. Needs dense matrices, so it sees at most 400 rows of each kind.
+
+    References
+    ----------
+    H. Ramaswamy, C. Scott, A. Tewari. Mixture proportion estimation via kernel embedding of distributions. ICML
+    2016.
+    """
+
+    _most_rows = 400
+
+    def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:
+        rows = np.vstack([sample.U, sample.P])
+        u = np.concatenate([sample.w_u / sample.w_u.sum(), np.zeros(len(sample.P))])
+        p = np.concatenate([np.zeros(len(sample.U)), sample.w_p / sample.w_p.sum()])
+        squared = euclidean_distances(rows, squared=True)
+        median = np.sqrt(np.median(squared)) or 1.0
+        kernels = [np.exp(squared / (-2.0 * (median * width) ** 2)) for width in np.logspace(-1, 1, 5)]
+        K = max(kernels, key=lambda k: float((u - p) @ k @ (u - p)))
+        apart = np.sqrt(max(float((u - p) @ K @ (u - p)), 1e-300))
+        hull = _Hull(K, u)
+        begin = hull.slope(1.05, u, p)
+        wanted = 0.8 * begin + 0.2 * apart
+        low, high = 1.0, 50.0
+        while 1.0 / low - 1.0 / high > 0.005:
+            middle = 2.0 / (1.0 / low + 1.0 / high)  # halves the range of π
+            low, high = (low, middle) if hull.slope(middle, u, p) > wanted else (middle, high)
+        return float(1.0 - 0.5 * (1.0 / low + 1.0 / high)), {"slope": wanted, "distance": apart}
+
+
+class _Hull:
+    """Distances to the convex hull of the rows' images, each search started from the last."""
+
+    def __init__(self, K: Array, start: Array) -> None:
+        self.K, self.w = K, start
+        vector = np.ones(len(K))
+        for _ in range(20):
+            vector = K @ vector
+            vector /= np.linalg.norm(vector)
+        self.step = 1.0 / (1.02 * float(vector @ K @ vector))
+
+    def slope(self, lam: float, u: Array, p: Array) -> float:
+        """d'(λ): by the envelope theorem the component of (target - nearest point) along φ(U) - φ(P)."""
+        target = lam * u + (1.0 - lam) * p
+        w, ahead, t = self.w, self.w, 1.0
+        for _ in range(300):
+            new = _on_simplex(ahead - self.step * (self.K @ (ahead - target)))
+            t_new = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+            ahead = new + (t - 1.0) / t_new * (new - w)
+            moved = float(np.abs(new - w).sum())
+            w, t = new, t_new
+            if moved < 1e-6:
+                break
+        self.w = w
+        away = self.K @ (target - w)
+        distance = np.sqrt(max(float((target - w) @ away), 1e-300))
+        return float((u - p) @ away) / distance
+
+
+def _on_simplex(v: Array) -> Array:
+    """The nearest point with non-negative coordinates that sum to one."""
+    ordered = np.sort(v)[::-1]
+    excess = (np.cumsum(ordered) - 1.0) / np.arange(1, len(v) + 1)
+    return np.maximum(v - excess[np.count_nonzero(ordered > excess) - 1], 0.0)
+
+
+class Tice(DirectPrior):
+    """TIcE: a tree searches for regions rich in labels; each gives a lower bound of the label frequency c.
+
+    In a region with T rows, L of them labelled, c ≥ L/T - √(c(1-c)(1-δ)/(δT)) holds with probability 1-δ;
+    δ = max(0.025, 1/(1+0.004·n)). One fold grows the tree, the other rows give the bounds; those of five folds are
+    averaged, and a second pass uses the c of the first. The share of positives among all rows is labelled/(c·n).
+
+    References
+    ----------
+    J. Bekker, J. Davis. Estimating the class prior in positive and unlabeled data through decision tree induction.
+    AAAI 2018.
+    """
+
+    _splits, _smallest, _prior_count, _most_features = 60, 10.0, 5.0, 60
+
+    def _scaled(self, X: Array) -> Array:
+        return MinMaxScaler().fit_transform(X)
+
+    def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:
+        X = np.vstack([sample.P, sample.U])
+        labels = np.concatenate([sample.w_p, np.zeros(len(sample.U))])
+        weight = np.concatenate([sample.w_p, sample.w_u])
+        rng = np.random.default_rng(self.random_state)
+        fold = rng.permutation(len(X)) % 5
+        c = 0.5
+        for _ in range(2):
+            c = float(np.mean([self._bound(X, labels, weight, fold == k, c, rng) for k in range(5)]))
+            c = min(max(c, 1e-6), 1.0)
+        n_p, n_u = float(sample.w_p.sum()), float(sample.w_u.sum())
+        return float(np.clip(n_p * (1.0 - c) / (c * n_u), 0.0, 1.0)), {"label_frequency": c}
+
+    def _bound(
+        self, X: Array, labels: Array, weight: Array, tree: np.ndarray, c: float, rng: np.random.Generator
+    ) -> float:
+        n = float(weight[~tree].sum())
+        delta = max(0.025, 1.0 / (1.0 + 0.004 * n))
+        best = float(labels[~tree].sum()) / n
+
+        def promise(rows: np.ndarray) -> float:
+            return float(labels[rows].sum() / (weight[rows].sum() + self._prior_count))
+
+        grown, judged = np.flatnonzero(tree), np.flatnonzero(~tree)
+        queue = [(-promise(grown), 0, grown, judged)]
+        for count in range(1, self._splits + 1):
+            if not queue:
+                break
+            _, _, rows, others = heapq.heappop(queue)
+            total = float(weight[others].sum())
+            if total >= self._smallest:
+                doubt = np.sqrt(c * (1.0 - c) * (1.0 - delta) / (delta * total))
+                best = max(best, float(labels[others].sum()) / total - doubt)
+            columns = rng.permutation(X.shape[1])[: self._most_features]
+            Z = X[np.ix_(rows, columns)]
+            at = np.median(Z, axis=0)
+            above = at < Z
+            w, s = weight[rows], labels[rows]
+            high_w, high_s = w @ above, s @ above
+            score = np.maximum(
+                high_s / (high_w + self._prior_count),
+                (s.sum() - high_s) / (w.sum() - high_w + self._prior_count),
+            )
+            score[(high_w == 0) | (high_w == w.sum())] = -1.0
+            j = int(np.argmax(score))
+            if score[j] < 0:
+                continue
+            side, other_side = above[:, j], X[others, columns[j]] > at[j]
+            for k, (a, b) in enumerate(((side, other_side), (~side, ~other_side))):
+                if weight[others[b]].sum() >= self._smallest:
+                    heapq.heappush(queue, (-promise(rows[a]), 2 * count + k, rows[a], others[b]))
+        return best

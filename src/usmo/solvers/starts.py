@@ -1,0 +1,121 @@
+"""Starting points: feasible σ for a problem, cheap to find and near enough to the optimum.
+
+``paper``    one-class SVM on P ranks U; five groups along the ranking with σ = 0, s2·c2, h, s4·c2, c2, their
+             sizes from the small optimisation of equation (initial); then made exactly feasible
+``uniform``  σ = π·c2 everywhere
+``from_scores``  thresholds at ±1 of decision values from elsewhere
+``previous`` another problem's σ moved into this problem's box
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.svm import OneClassSVM
+
+from usmo.core.arrays import Array, Index
+from usmo.core.problem import PUProblem
+from usmo.kernels.matrix import KernelMatrix
+
+_RANKING_POSITIVES = 2000
+"""Positives used to train the one-class SVM: the ranking changes little beyond, its cost grows as the square."""
+
+_SMALLEST_GROUPED = 8
+"""Below this many unlabelled rows the five groups cannot all hold one; the ranking alone is used."""
+
+
+def uniform(problem: PUProblem) -> Array:
+    """σ = π·c2 on every row."""
+    return problem.repair(problem.prior * problem.c2)
+
+
+def previous(problem: PUProblem, share: Array) -> Array:
+    """The start from the shares σ/c2 of an earlier solution on the same rows."""
+    return problem.snap(share * problem.c2, 1e-12)
+
+
+def paper(problem: PUProblem, kernel: KernelMatrix) -> Array:
+    """The paper's start (section 4.5)."""
+    order = np.argsort(one_class_scores(problem, kernel), kind="stable")
+    share = np.zeros(problem.n)
+    groups = group_sizes(problem.n, problem.prior)
+    if groups is not None:
+        counts, s2, s4 = groups
+        share[order] = np.repeat([0.0, s2, 0.5, s4, 1.0], counts)
+    return problem.repair(share * problem.c2, order)
+
+
+def from_scores(problem: PUProblem, f: Array) -> Array:
+    """σ from decision values known up to a constant: 0, h or c2 by thresholds at -1 and 1.
+
+    The constant is the one for which Σσ is right; what the last step leaves over goes to the row at it.
+    """
+    h = 0.5 * problem.c2
+    shift = np.concatenate([-1.0 - f, 1.0 - f])
+    order = np.argsort(shift, kind="stable")
+    reached = np.cumsum(np.concatenate([h, h])[order])
+    b = shift[order[min(int(np.searchsorted(reached, problem.total)), len(shift) - 1)]]
+    sigma = h * ((f + b > -1.0).astype(float) + (f + b > 1.0))
+    return problem.repair(sigma, np.argsort(f, kind="stable"))
+
+
+def one_class_scores(problem: PUProblem, kernel: KernelMatrix) -> Array:
+    """Decision values on U of a one-class SVM (ν = ½) trained on P.
+
+    For a kernel that may be indefinite, on which a one-class SVM need not converge, the mean of k(x, ·) over P.
+    """
+    positives = problem.positives
+    if len(positives) > _RANKING_POSITIVES:
+        positives = positives[np.linspace(0, len(positives) - 1, _RANKING_POSITIVES).astype(np.intp)]
+    if not kernel.kernel.surely_psd:
+        return kernel.product(problem.unlabelled, positives, np.full(len(positives), 1.0 / len(positives)))
+    K = kernel.block(positives, positives)
+    scale = float(np.abs(K).max()) or 1.0
+    machine = OneClassSVM(kernel="precomputed", nu=0.5).fit(K / scale)
+    support: Index = positives[machine.support_]
+    return kernel.product(problem.unlabelled, support, machine.dual_coef_[0] / scale)
+
+
+def group_sizes(n: int, prior: float) -> tuple[list[int], float, float] | None:
+    """Sizes of the five groups, and σ/c2 of the second and the fourth, from equation (initial).
+
+    With s = σ/c2 and n1 = (1-π)an, n2 = bn, n3 = (1-a-b-c)n, n4 = cn, n5 = πan the squared residual of the
+    equality constraint, divided by (c2·n)², is ((π-½)(1-a) - b(s2-½) - c(s4-½))². None if n or π leave no
+    room for the groups.
+    """
+    if n < _SMALLEST_GROUPED or n * min(prior, 1.0 - prior) < 1.0:
+        return None
+    margin = 1e-3
+
+    def residual(x: Array) -> float:
+        a, b, c, s2, s4 = x
+        return float((prior - 0.5) * (1.0 - a) - b * (s2 - 0.5) - c * (s4 - 0.5))
+
+    def gradient(x: Array) -> Array:
+        _, b, c, s2, s4 = x
+        return 2.0 * residual(x) * np.array([0.5 - prior, 0.5 - s2, 0.5 - s4, -b, -c])
+
+    a_low = max(1.0 / (prior * n), 1.0 / ((1.0 - prior) * n))
+    few = max(1.0, np.log(n)) / n
+    bounds = [
+        (min(a_low, 1.0), 1.0),
+        (1.0 / n, few),
+        (1.0 / n, few),
+        (margin, 0.5 - margin),
+        (0.5 + margin, 1.0 - margin),
+    ]
+    low, high = np.array(bounds).T
+    room = {
+        "type": "ineq",
+        "fun": lambda x: 1.0 - 1.0 / n - x[0] - x[1] - x[2],
+        "jac": lambda x: np.array([-1.0, -1.0, -1.0, 0.0, 0.0]),
+    }
+    first = np.clip([1.0 - 3.0 * few, 1.0 / n, 1.0 / n, 0.25, 0.75], low, high)
+    found = minimize(
+        lambda x: residual(x) ** 2, first, jac=gradient, bounds=bounds, constraints=[room], method="SLSQP"
+    )
+    a, b, c, s2, s4 = np.clip(found.x if np.isfinite(found.x).all() else first, low, high)
+    n2, n4 = max(1, round(b * n)), max(1, round(c * n))
+    n5 = min(max(1, round(prior * a * n)), n - n2 - n4 - 2)
+    n3 = min(max(1, round((1.0 - a - b - c) * n)), n - n2 - n4 - n5 - 1)
+    return [n - n2 - n3 - n4 - n5, n2, n3, n4, n5], float(s2), float(s4)

@@ -1,0 +1,69 @@
+"""When to stop before the optimum, and the record of the way: shared by all iterative solvers."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+from usmo.core.arrays import Array
+from usmo.core.solution import PassRecord, Status
+
+Save = Callable[[Array, Callable[[], Array], Array], None]
+"""Called with σ, what fetches G at it, and the point the solver is moving to, whenever these belong together."""
+
+Progress = Callable[[PassRecord, Array], bool | None]
+"""Called after each pass with its record and the σ reached; returning True ends the fit."""
+
+
+class Limits:
+    """The step limit, the time limit and the user's word, and the history they are judged by.
+
+    Where rounding is all that is left, or the kernel so badly scaled that two-row steps only crawl, the violation
+    stays where it is while steps go on for ever: after ``patience`` passes without a smaller one the fit ends, for
+    want of precision.
+    """
+
+    def __init__(
+        self,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        progress: Progress | None = None,
+        save: Save | None = None,
+        patience: int = 100,
+    ) -> None:
+        self.began = time.perf_counter()
+        self.max_iter = max_iter
+        self.deadline = None if max_time is None else self.began + max_time
+        self.history: list[PassRecord] = []
+        self._progress, self._save = progress, save
+        self._stopped = False
+        self._patience, self._best, self._since = patience, math.inf, 0
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+    def report(self, record: PassRecord, sigma: Array) -> None:
+        self.history.append(record)
+        self._since += 1
+        if record.violation < 0.99 * self._best:
+            self._best, self._since = record.violation, 0
+        if self._progress is not None and self._progress(record, sigma):
+            self._stopped = True
+
+    def save(self, sigma: Array, get_G: Callable[[], Array], target: Array) -> None:
+        if self._save is not None:
+            self._save(sigma, get_G, target)
+
+    def reached(self, iterations: int) -> Status | None:
+        """The reason to stop now, if there is one."""
+        if self._stopped:
+            return "stopped"
+        if 0 <= self.max_iter <= iterations:
+            return "max_iter"
+        if self.deadline is not None and time.perf_counter() >= self.deadline:
+            return "max_time"
+        if self._since >= self._patience:
+            return "precision"
+        return None

@@ -1,0 +1,146 @@
+"""Blocks against the formulas, dense against sparse, and the count of entries."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.svm import SVC
+
+from tests.oracles import rbf
+from usmo.kernels import matrix as kernels
+from usmo.kernels.gamma import resolve_gamma
+from usmo.kernels.matrix import Kernel, KernelMatrix, row_sums, stacked
+
+NAMES = ["linear", "rbf", "poly", "sigmoid"]
+PARAMETERS = {"linear": {}, "rbf": {"gamma": 0.7}, "poly": {"gamma": 0.7, "degree": 2, "coef0": 1.0},
+              "sigmoid": {"gamma": 0.7, "coef0": -0.5}}  # fmt: skip
+
+
+@pytest.fixture
+def X():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(30, 4)) * (rng.random((30, 4)) < 0.6)
+
+
+def kernel(name):
+    return Kernel(name, **PARAMETERS[name])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+def test_blocks_follow_the_formulas(name, container, X):
+    expected = pairwise_kernels(X, metric=name, **PARAMETERS[name])
+    matrix = KernelMatrix(container(X), kernel(name))
+    rows, cols = np.array([3, 1, 7]), np.array([0, 1, 29, 5])
+    np.testing.assert_allclose(matrix.block(rows, cols), expected[np.ix_(rows, cols)], atol=1e-13)
+    np.testing.assert_allclose(matrix.rows(rows, np.arange(2, 30)), expected[rows, 2:], atol=1e-13)
+    np.testing.assert_allclose(matrix.diag(rows), np.diag(expected)[rows], atol=1e-13)
+    v = np.arange(4.0)
+    np.testing.assert_allclose(matrix.product(rows, cols, v), expected[np.ix_(rows, cols)] @ v, atol=1e-12)
+    np.testing.assert_allclose(
+        matrix.cross_product(container(X[rows]), np.ones(30)), expected[rows].sum(1), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_products_in_many_tiles_equal_one_block(name, X, monkeypatch):
+    whole = KernelMatrix(X, kernel(name))
+    expected = whole.block(np.arange(30), np.arange(30))
+    monkeypatch.setattr(kernels, "_SIDE", 7)
+    monkeypatch.setattr(kernels, "TILE_BYTES", 8 * 7 * 7)
+    matrix = KernelMatrix(X, kernel(name))
+    v = np.arange(30.0)
+    np.testing.assert_allclose(matrix.product(np.arange(30), np.arange(30), v), expected @ v, atol=1e-11)
+    np.testing.assert_allclose(matrix.cross_product(X, v), expected @ v, atol=1e-11)
+    np.testing.assert_allclose(matrix.rows(np.arange(5), np.arange(30)), expected[:5], atol=1e-12)
+
+
+def test_every_entry_is_counted(X):
+    matrix = KernelMatrix(X, kernel("rbf"))
+    matrix.block(np.arange(3), np.arange(5))
+    matrix.product(np.arange(10), np.arange(4), np.ones(4))
+    assert matrix.entries == 15 + 40
+    matrix.diag(np.arange(30))
+    assert matrix.entries == 55  # the diagonal of an rbf kernel is not computed
+
+
+def test_precomputed_and_callable_give_the_same_blocks(X):
+    by_name = KernelMatrix(X, kernel("rbf"))
+    full = by_name.block(np.arange(30), np.arange(30))
+    stored = KernelMatrix(full, Kernel("precomputed"))
+    called = KernelMatrix(X, Kernel(lambda A, B: rbf(A, B, 0.7)))
+    rows = np.arange(0, 30, 2)
+    for other in (stored, called):
+        np.testing.assert_allclose(other.block(rows, rows), full[np.ix_(rows, rows)], atol=1e-13)
+        np.testing.assert_allclose(other.diag(np.arange(30)), np.ones(30), atol=1e-13)
+
+
+def test_float32_rows_are_multiplied_in_float64(X):
+    matrix = KernelMatrix(X.astype(np.float32), kernel("rbf"))
+    expected = rbf(X.astype(np.float32).astype(float), X.astype(np.float32).astype(float), 0.7)
+    np.testing.assert_allclose(matrix.block(np.arange(30), np.arange(30)), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("offset", [1e4, 1e8])
+def test_rbf_of_rows_far_from_the_origin_keeps_its_digits(X, offset):
+    far = X + offset
+    matrix = KernelMatrix(far, kernel("rbf"))
+    expected = rbf(far, far, 0.7)
+    np.testing.assert_allclose(matrix.block(np.arange(30), np.arange(30)), expected, atol=1e-12)
+    np.testing.assert_allclose(matrix.cross_product(far[:3], np.ones(30)), expected[:3].sum(1), atol=1e-11)
+
+
+@pytest.mark.parametrize("gamma", ["scale", "auto", 0.3])
+def test_gamma_is_that_of_svc(gamma, X):
+    y = np.arange(30) % 2
+    for table in (X, sparse.csr_matrix(X)):
+        assert resolve_gamma(gamma, table) == pytest.approx(SVC(gamma=gamma).fit(table, y)._gamma)
+    assert resolve_gamma("scale", np.ones((3, 2))) == 1.0
+
+
+def test_gamma_counts_rows_by_their_weight(X):
+    weight = np.arange(30) % 3
+    repeated = np.repeat(X, weight, axis=0)
+    assert resolve_gamma("scale", X, weight.astype(float)) == pytest.approx(resolve_gamma("scale", repeated))
+
+
+def test_callable_with_the_wrong_shape_or_values_is_refused(X):
+    wrong = KernelMatrix(X, Kernel(lambda A, B: np.ones(3)))
+    with pytest.raises(ValueError, match=r"kernel must return a finite array of shape \(2, 2\), got shape \(3,\)"):
+        wrong.block(np.arange(2), np.arange(2))
+    broken = KernelMatrix(X, Kernel(lambda A, B: np.full((len(A), len(B)), np.nan)))
+    with pytest.raises(ValueError, match="non-finite"):
+        broken.block(np.arange(2), np.arange(2))
+
+
+def test_indefinite_kernels_are_seen(X):
+    rows = np.arange(30)
+    assert KernelMatrix(X, Kernel("poly", gamma=1.0, degree=2, coef0=1.0)).is_psd(rows)
+    assert KernelMatrix(X @ X.T, Kernel("precomputed")).is_psd(rows)
+    assert not KernelMatrix(X, Kernel("sigmoid", gamma=2.0, coef0=-1.0)).is_psd(rows)
+    assert not KernelMatrix(-np.eye(30), Kernel("precomputed")).is_psd(rows)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_given_to_another_part_of_the_table(X, container, name, monkeypatch):
+    """Parts held alike serve each other, for rows far from the origin and far apart too."""
+    monkeypatch.setattr(kernels, "_FUSED_FROM", 40)
+    for table in (X, 1e3 * X, X + (1e3 if name == "rbf" and container is np.asarray else 0.0)):
+        whole = KernelMatrix(container(table), kernel(name))
+        parts = np.arange(20), np.arange(20, 30)
+        sums = [row_sums(whole.X[part], whole.kernel, 30) for part in parts]
+        centre = None if sums[0] is None else sum(sums) / 30
+        one, two = (whole.restrict(part, np.float64, 30, centre) for part in parts)
+        expected = whole.block(np.arange(30), np.arange(30))
+        scale = np.abs(expected).max()
+        out = np.zeros((4, 20))
+        one.write_given(two.given(np.array([3, 5, 9])), out, np.array([2, 0, 3]))
+        np.testing.assert_allclose(out[[2, 0, 3]], expected[[23, 25, 29], :20], atol=1e-11 * scale)
+        assert not out[1].any()
+        both = stacked([one.given(np.array([1, 4])), two.given(np.array([0]))])
+        v = np.array([1.0, -2.0, 3.0])
+        np.testing.assert_allclose(
+            two.product_with(both, v), expected[20:, [1, 4, 20]] @ v, atol=1e-11 * scale * np.abs(v).sum()
+        )
+        assert (one.entries, two.entries) == (60, 30)

@@ -1,0 +1,116 @@
+"""Every prior estimator: one interface, near the truth where its assumption holds, both scenarios."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.ensemble import RandomForestClassifier
+
+from usmo.priors import ESTIMATORS
+from usmo.priors.base import Sample
+from usmo.priors.row_based import _on_simplex
+from usmo.priors.saturation import posterior, quantile
+
+LIMITS = {"dedpul": 0.25, "elkan-noto": 0.12, "penalised-l1": 0.2, "km2": 0.12, "tice": 0.12}
+"""Mean error allowed on well separated classes, 0.06 for the others; smooth densities cost DEDPUL there."""
+
+
+def mixture(prior, seed=0, n_p=200, n_u=600, distance=5.0, scenario="case-control"):
+    rng = np.random.default_rng(seed)
+    hidden = rng.random(n_u) < prior
+    X = np.vstack(
+        [rng.normal(size=(n_p, 2)), rng.normal(size=(n_u, 2)) - np.where(hidden, 0.0, distance)[:, None]]
+    )
+    true = hidden.mean() if scenario == "case-control" else (n_p + hidden.sum()) / (n_p + n_u)
+    return X, np.r_[np.ones(n_p), np.zeros(n_u)], true
+
+
+@pytest.mark.parametrize("name", list(ESTIMATORS))
+@pytest.mark.parametrize("scenario", ["case-control", "censored"])
+def test_estimates_are_near_the_truth_where_classes_separate(name, scenario):
+    errors = []
+    for prior in (0.2, 0.6):
+        X, y, true = mixture(prior, 3, scenario=scenario)
+        few = {"n_bootstrap": 2} if name == "km2" else {}
+        model = ESTIMATORS[name](scenario=scenario, **few).fit(X, y)
+        low, high = model.interval_
+        assert 0 < low <= model.prior_ <= high < 1
+        errors.append(abs(model.prior_ - true))
+    assert np.mean(errors) < LIMITS.get(name, 0.06)
+
+
+@pytest.mark.parametrize("name", list(ESTIMATORS))
+def test_censored_prior_is_the_share_among_all_rows(name):
+    X, y, _ = mixture(0.4, 1, n_p=60, n_u=150)
+    few = {} if name == "best-bin" else {"n_bootstrap": 0}
+    plain = ESTIMATORS[name](**few).fit(X, y)
+    censored = ESTIMATORS[name](scenario="censored", **few).fit(X, y)
+    assert plain.prior_ == plain.diagnostics_["prior_unlabelled"]
+    assert censored.prior_ == pytest.approx((60 + 150 * plain.prior_) / 210)
+    # the same relation written with the label frequency c
+    c = 60 / (censored.prior_ * 210)
+    assert plain.prior_ == pytest.approx(censored.prior_ * (1 - c) / (1 - censored.prior_ * c))
+
+
+@pytest.mark.parametrize("name", list(ESTIMATORS))
+def test_awkward_tables_give_a_number_or_a_clear_error(name):
+    few = {} if name == "best-bin" else {"n_bootstrap": 3}
+    for X, y in (
+        (np.ones((12, 2)), np.arange(12) % 2),
+        (np.c_[np.arange(30.0), np.full(30, 1e200)], np.arange(30) < 8),
+        (sparse.random(40, 6, 0.3, format="csr", random_state=0), np.arange(40) < 9),
+        (np.repeat(np.eye(3), 6, axis=0), np.arange(18) % 2 == 0),
+    ):
+        model = ESTIMATORS[name](**few).fit(X, y)
+        assert 0 < model.prior_ < 1
+        assert np.all(np.isfinite(model.interval_))
+    with pytest.raises(ValueError, match="at least 2 labelled positives"):
+        ESTIMATORS[name]().fit(np.eye(4), [1, 0, 0, 0])
+    with pytest.raises(ValueError, match="scenario"):
+        ESTIMATORS[name](scenario="other").fit(np.eye(4), [1, 1, 0, 0])
+    with pytest.raises(ValueError, match="NaN"):
+        ESTIMATORS[name]().fit([[np.nan]] * 6, [1, 1, 0, 0, 0, 0])
+
+
+@pytest.mark.parametrize("name", ["consensus", "saturation", "dedpul", "elkan-noto", "blanchard-scott"])
+def test_integer_weights_are_repetitions(name):
+    X, y, _ = mixture(0.3, 2, n_p=50, n_u=150)
+    weight = np.random.default_rng(0).integers(1, 4, len(y))
+    rows = np.repeat(np.arange(len(y)), weight)
+    one = ESTIMATORS[name](n_bootstrap=0).fit(X, y, weight.astype(float))
+    two = ESTIMATORS[name](n_bootstrap=0).fit(X[rows], y[rows])
+    assert one.prior_ == pytest.approx(two.prior_, abs={"dedpul": 0.02, "elkan-noto": 1e-3}.get(name, 1e-6))
+
+
+def test_any_classifier_can_score_the_rows():
+    X, y, true = mixture(0.3, 4)
+    forest = RandomForestClassifier(30, min_samples_leaf=5, random_state=0)
+    model = ESTIMATORS["best-bin"](classifier=forest).fit(X, y)
+    assert abs(model.prior_ - true) < 0.1
+    with pytest.raises(ValueError, match="classifier"):
+        ESTIMATORS["best-bin"](classifier="forest").fit(X, y)
+
+
+def test_saturation_sees_past_overlap_where_its_model_holds():
+    """Scores whose positive probability is a sigmoid: the best bin overestimates, the posterior does not."""
+    rng = np.random.default_rng(0)
+    score = rng.normal(size=400_000)
+    chance = 1 / (1 + np.exp(-(2.0 * score - 1.0)))
+    positive = rng.random(len(score)) < chance
+    true = chance.mean()
+    P = rng.choice(score[positive], 4000)
+    U = rng.choice(score, 12_000)
+    mass = posterior(Sample(P, U, np.ones(len(P)), np.ones(len(U))))
+    assert mass.sum() == pytest.approx(1.0)
+    assert quantile(mass, 0.02) < true < quantile(mass, 0.98)
+    assert abs(quantile(mass, 0.5) - true) < 0.06
+
+
+def test_projection_on_the_simplex_is_the_nearest_point():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        v = rng.normal(size=5)
+        w = _on_simplex(v)
+        assert w.min() >= 0
+        assert w.sum() == pytest.approx(1.0)
+        others = rng.dirichlet(np.ones(5), 2000)
+        assert np.linalg.norm(v - w) <= np.linalg.norm(v - others, axis=1).min() + 1e-12

@@ -1,5 +1,5 @@
 # make demo   set up .venv, train on scikit-learn's digits with most labels hidden, save out/demo.png
-# make test   set up .venv, lint, type-check, run the tests
+# make test   set up .venv, check style, types and import layers, run the tests
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV ?= .venv
@@ -16,21 +16,25 @@ test: $(READY)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/mypy --strict --config-file= --cache-dir .mypy_cache/user tests/typing/example.py
+	$(VENV)/bin/lint-imports --no-logo
 	$(PY) -m pytest -n auto
 
-# make test-sklearn VERSION=1.6.1: the estimator checks against another scikit-learn
+# make test-sklearn VERSION=1.6.1: the tests of the estimators with another version of scikit-learn
 VERSION ?= 1.6.1
 test-sklearn:
 	$(PYTHON) -m venv .venv-$(VERSION)
 	.venv-$(VERSION)/bin/pip install --quiet -e ".[qp]" "scikit-learn==$(VERSION)" pytest pytest-xdist hypothesis
 	.venv-$(VERSION)/bin/python -m pytest -n auto tests/estimators
 
-# The block solver's table, and its starting points
+# The benchmarks measure the tables of docs/benchmarks.md. They need USMO_DATA, the folder of the benchmark tables.
+
+# The block solver, and its starting points
 bench: $(READY) bench-tools
 	$(PY) -m benchmarks.blocks
 	$(PY) -m benchmarks.starts
 
-# The figures of the foundation: exactness on all 96 problems, the QP library, memory, imports
+# Exactness on 96 problems, the QP libraries, memory, import time
 bench-foundation: $(READY) bench-tools
 	$(PY) -m benchmarks.exactness
 	$(PY) -m benchmarks.exactness --solver blocks
@@ -38,17 +42,17 @@ bench-foundation: $(READY) bench-tools
 	$(PY) -m benchmarks.memory
 	$(PY) -m benchmarks.imports
 
-# The linear solver's table, and the choice of landmarks
+# The linear solver, and the choice of Nyström landmarks
 bench-linear: $(READY) bench-tools
 	$(PY) -m benchmarks.linear
 	$(PY) -m benchmarks.landmarks
 
-# Class-prior estimators against the truth, and the classifier that scores rows for them
+# Errors of the class-prior estimators, and of the classifiers that could score rows for them
 bench-priors: $(READY) bench-tools
 	$(PY) -m benchmarks.priors
 	$(PY) -m benchmarks.prior_scores
 
-# The choice of λ and γ without negatives, and PUSVC() against pulearn with nothing set
+# The choice of λ and γ without negatives, and PUSVC() against pulearn with default parameters
 bench-selection: $(READY) bench-tools
 	$(PY) -m benchmarks.selection
 	$(PY) -m benchmarks.defaults
@@ -57,7 +61,7 @@ bench-selection: $(READY) bench-tools
 bench-sizes: $(READY) bench-tools
 	$(PY) -m benchmarks.sizes
 
-# The classifiers on a Dask cluster of worker processes on this machine
+# The classifiers on a Dask cluster, with worker processes on this machine
 bench-dask: $(READY) bench-tools
 	$(PY) -m benchmarks.cluster
 
@@ -65,18 +69,20 @@ bench-dask: $(READY) bench-tools
 bench-reading: $(READY) bench-tools
 	$(PY) -m benchmarks.reading
 
-# The paper's tables of F-measures, in out/reproduction
+# The paper's tables of F-measures, recomputed into out/reproduction
 reproduce: $(READY)
 	$(PY) -m usmo reproduce tables
 
+# What the benchmarks need besides: rival libraries, psutil
 bench-tools: $(READY)
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e ".[bench]"
 
 $(READY): pyproject.toml
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	@echo "installing usmo and what its tests need into $(VENV)"
+	@echo "installing the package and its development tools into $(VENV)"
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .venv-* out build *.egg-info src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* out build dist *.egg-info src/*.egg-info
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,4 +1,4 @@
-"""With nothing set by the user: python -m benchmarks.defaults [--draws 2]   (USMO_DATA set, extra usmo[bench])
+"""With nothing set by the user: python -m benchmarks.defaults [--draws 2]   (USMO_DATA set, extra usmo-learn[bench])
 
 ``PUSVC().fit(X, y)`` against every classifier of pulearn with its own defaults, on the 17 tables split as in
 ``benchmarks.quality``; F1 and AUC on the unlabelled rows. What pulearn cannot do without is given: nnPU gets the

@@ -1,8 +1,8 @@
 """Reading a CSV file with Polars and with pandas: python -m benchmarks.reading
 
-1,000,000 rows of ten columns: id, numbers, text, dates, booleans, a twentieth of one column missing. Every reader
-runs in a process of its own; best of several turns, taken in rotation, and the peak of resident memory (Linux).
-``usmo.io`` is Polars with the checks: fields of every line, markers of missing values, text among numbers.
+1,000,000 rows of ten columns: id, numbers, text, dates, booleans; 5 % of one column missing. Every reader runs in its
+own process, the readers take turns, and the table shows the best time of each and its peak of resident memory (Linux).
+``usmo.io`` uses Polars and checks the fields of every line, markers of missing values, and text among numbers.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ READERS = {
 
 
 def make(path: str, n: int) -> None:
+    """Write the table; polars is imported here because ``measure`` times the imports of its process."""
     import polars
 
     rng = np.random.default_rng(0)
@@ -48,6 +49,7 @@ def make(path: str, n: int) -> None:
 
 
 def measure(reader: str, path: str) -> None:
+    """Print the seconds of the imports and of the reading, the peak memory in MB, and the rows read."""
     module, code = READERS[reader]
     began = time.perf_counter()
     names = {module.split(".")[0]: importlib.import_module(module.split(".")[0]), "path": path}
@@ -56,7 +58,7 @@ def measure(reader: str, path: str) -> None:
     imported = time.perf_counter()
     table = eval(code, names)
     read = time.perf_counter()
-    # of this process alone; ru_maxrss would start from the peak of the parent
+    # ru_maxrss would start from the peak of the parent process
     peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     print(imported - began, read - imported, int(peak.split()[1]) / 1024, len(table))
 
@@ -74,13 +76,13 @@ if __name__ == "__main__":
         path = f"{folder}/table.csv"
         make(path, arguments.rows)
         print(f"{arguments.rows:,} rows, {Path(path).stat().st_size / 1e6:.0f} MB")
-        found: dict[str, list[list[float]]] = {reader: [] for reader in READERS}
+        runs: dict[str, list[list[float]]] = {reader: [] for reader in READERS}
         for _ in range(arguments.turns):
             for reader in READERS:
-                run = [sys.executable, "-m", "benchmarks.reading", "--one", reader, path]
-                numbers = subprocess.run(run, check=True, capture_output=True, text=True).stdout.split()
-                found[reader].append([float(number) for number in numbers])
-    best = {reader: np.min(runs, axis=0) for reader, runs in found.items()}
+                command = [sys.executable, "-m", "benchmarks.reading", "--one", reader, path]
+                numbers = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+                runs[reader].append([float(number) for number in numbers])
+    best = {reader: np.min(each, axis=0) for reader, each in runs.items()}
     for reader, (imports, seconds, peak, rows) in best.items():
         assert rows == arguments.rows, f"{reader} read {rows} rows"
         print(

@@ -1,8 +1,8 @@
-"""Find a handwritten digit from a few known examples and many unlabelled images.
+"""Find a handwritten digit from a few labelled examples and many unlabelled images.
 
-The 1,797 images that ship with scikit-learn; 40 images of the digit are known, everything else is unlabelled.
-Prints the estimated prior, the certificate and the quality on the hidden labels, beside an SVM that takes
-"unlabelled" for "negative"; saves a picture.
+The data are the 1,797 images that come with scikit-learn. 40 images of the digit are labelled, all others unlabelled.
+The script prints the estimated prior, the certificate and the quality on the hidden labels, compares with an SVM that
+treats unlabelled images as negative, and saves a picture.
 """
 
 from __future__ import annotations
@@ -32,22 +32,21 @@ def main(digit: int, known_images: int, save: Path | None) -> None:
     }
 
     low, high = model.prior_interval_
-    proof = model.certificate_
+    certificate = model.certificate_
     print(f"Known: {known.sum()} images of a {digit}. Unlabelled: {hidden.sum()} images.\n")
     print(f"prior        {model.prior_:.3f} estimated, between {low:.3f} and {high:.3f} (true: {true_prior:.3f})")
     print(
-        f"certificate  the objective is within {100 * proof.relative_gap:.4f} % of the optimum "
-        f"(gap {proof.gap:.1e}, KKT violation {proof.kkt_violation:.1e})"
+        f"certificate  the objective is within {100 * certificate.relative_gap:.4f} % of the optimum "
+        f"(gap {certificate.gap:.1e}, KKT violation {certificate.kkt_violation:.1e})"
     )
     print(f"work         {model.n_iter_} rounds, {model.kernel_rows_:.0f} kernel rows of {hidden.sum()}\n")
     print(f"On the {hidden.sum()} hidden labels        F1  precision  recall    AUC")
-    scores = {"usmo.PUSVC": model} | naive
-    for name, estimator in scores.items():
+    for name, estimator in ({"usmo.PUSVC": model} | naive).items():
         f, y = estimator.decision_function(X[hidden]), truth[hidden]
-        said = f > 0
+        positive = f > 0
         print(
-            f"{name:28s}  {f1_score(y, said):.3f}      {precision_score(y, said, zero_division=0):.3f}   "
-            f"{recall_score(y, said):.3f}  {roc_auc_score(y, f):.3f}"
+            f"{name:28s}  {f1_score(y, positive):.3f}      {precision_score(y, positive, zero_division=0):.3f}   "
+            f"{recall_score(y, positive):.3f}  {roc_auc_score(y, f):.3f}"
         )
     if save is not None:
         draw(model, X, truth, known, digit, save)
@@ -55,7 +54,7 @@ def main(digit: int, known_images: int, save: Path | None) -> None:
 
 
 def draw(model: PUSVC, X: np.ndarray, truth: np.ndarray, known: np.ndarray, digit: int, path: Path) -> None:
-    """Scores of the unlabelled images by hidden class, and the images ranked highest and nearest to zero."""
+    """Draw the scores of the unlabelled images by hidden class, and the images with the highest f and f nearest 0."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -64,11 +63,11 @@ def draw(model: PUSVC, X: np.ndarray, truth: np.ndarray, known: np.ndarray, digi
     f, hidden = model.decision_function(X), known == 0
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", width_ratios=[1.35, 1])
     bins = np.linspace(f.min(), f.max(), 50)
-    for kind, name, colour in (
+    for positive, name, colour in (
         (0, "unlabelled, other digits", "#9fb0c0"),
         (1, f"unlabelled, truly a {digit}", "#d1495b"),
     ):
-        left.hist(f[hidden & (truth == kind)], bins=bins, label=name, color=colour, alpha=0.85)
+        left.hist(f[hidden & (truth == positive)], bins=bins, label=name, color=colour, alpha=0.85)
     left.axvline(0.0, color="black", linewidth=1, label="decision threshold")
     ticks = f[~hidden]
     left.plot(

@@ -1,4 +1,4 @@
-"""Tables as users have them: text, ids, dates, missing values."""
+"""Tables for tests: files with given contents, a small mixed table, rows of bank-marketing."""
 
 from __future__ import annotations
 
@@ -9,12 +9,27 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+SMALL = {
+    "age": [20.0, 30.0, 45.5],
+    "job": ["a", "b", "a"],
+    "on": [True, False, True],
+    "day": ["2020-01-01"] * 2 + ["2021-01-01"],
+}
+"""A number, a category, a boolean and a date."""
+
+
+def put(folder: Path, text: str | bytes, name: str = "data.csv") -> Path:
+    """Write a file and return its path."""
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
 
 def bank_table(rows: int, seed: int, *, truth: bool = False) -> Any:
-    """Rows of bank-marketing with its categories as text, an id, a date, missing values, and known positives.
+    """Random rows of bank-marketing: categories as text, an id, a date, missing values, and labelled positives.
 
-    The column "known" is "yes" for half of the positives and empty for all other rows. With ``truth`` also which
-    rows are positive.
+    The column "known" is "yes" for half of the positives and empty for all other rows. With ``truth``, the mask of
+    all positives is returned too.
     """
     rng = np.random.default_rng(seed)
     with np.load(Path(os.environ["USMO_DATA"]) / "bank-marketing.npz") as stored:
@@ -27,7 +42,7 @@ def bank_table(rows: int, seed: int, *, truth: bool = False) -> Any:
             if stored["is_categorical"][j]:
                 columns[name] = stored[f"cat_{name}"][X[:, j].astype(int)].tolist()
     columns["since"] = np.datetime64("2008-05-01") + rng.integers(0, 900, rows)
-    columns["known"] = ["yes" if each else None for each in (y == 1) & (rng.random(rows) < 0.5)]
+    columns["known"] = ["yes" if labelled else None for labelled in (y == 1) & (rng.random(rows) < 0.5)]
     table = pl.DataFrame(columns)
     gaps = {name: pl.Series(rng.random(rows) < 0.05) for name in ("age", "job", "euribor3m", "since")}
     table = table.with_columns(

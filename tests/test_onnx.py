@@ -138,9 +138,9 @@ def test_what_has_no_graph_is_refused(monkeypatch):
     model = PUSVC(0.3).fit(X, known)
     with pytest.raises(ValueError, match="dtype must be float64 or float32, got 'int8'"):
         to_onnx(model, dtype="int8")
-    monkeypatch.setattr("usmo.onnx._MOST_BYTES", 1000)
+    monkeypatch.setattr("usmo.onnx._MAX_BYTES", 1000)
     with pytest.raises(ValueError, match="holds at most 2 GB: make the model smaller with compress"):
         to_onnx(model)
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(ImportError, match=r"pip install 'usmo\[onnx\]'"):
+    with pytest.raises(ImportError, match=r'pip install "usmo-learn\[onnx\]"'):
         to_onnx(model)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from usmo.estimators.pusvc import PUSVC
     from usmo.estimators.ramp import RampPUSVC
     from usmo.files import load
-    from usmo.fitting.path import path
-    from usmo.fitting.select import PUSVCCV
+    from usmo.estimators.path import path
+    from usmo.estimators.search import PUSVCCV
 
 __all__ = ["PUSVC", "PUSVCCV", "LinearPUSVC", "RampPUSVC", "load", "path"]
 __version__ = "0.1.0.dev0"
@@ -23,9 +23,9 @@ _HOME = {
     "PUSVC": "usmo.estimators.pusvc",
     "LinearPUSVC": "usmo.estimators.linear",
     "RampPUSVC": "usmo.estimators.ramp",
-    "PUSVCCV": "usmo.fitting.select",
+    "PUSVCCV": "usmo.estimators.search",
     "load": "usmo.files",
-    "path": "usmo.fitting.path",
+    "path": "usmo.estimators.path",
 }
 
 

@@ -1,10 +1,11 @@
-"""Fitted models as ONNX graphs, for runtimes without Python (extra ``usmo[onnx]``).
+"""Fitted models as ONNX graphs, for runtimes without Python (extra ``usmo-learn[onnx]``).
 
-    linear  f = x·w + β          else  f = Σ α_i k(s_i, x) + β over the support vectors s_i, with k from x·s:
-    (γ x·s + r)^d,  tanh(γ x·s + r),  exp(-γ(‖x-c‖² + ‖s-c‖² - 2(x-c)·(s-c)))  where c is the mean of the s
+    linear    f = x·w + β
+    others    f = Σ α_i k(s_i, x) + β over the support vectors s_i, where k(s, x) is
+              (γ x·s + r)^d,  tanh(γ x·s + r)  or  exp(-γ(‖x-c‖² + ‖s-c‖² - 2(x-c)·(s-c))) with c the mean of the s_i
 
-The graph is made of elementary operations only. In float64 its values differ from ``decision_function`` by
-rounding: by at most 2e-16·(Σ|α_i k| + |β|) on two real tables, in float32 by 9e-8 of it (tests: 1e-14 and 1e-6).
+The graph consists of elementary operations. Its values differ from ``decision_function`` by rounding: on two real
+tables by at most 2e-16·(Σ|α_i k| + |β|) in float64 and 9e-8 of that sum in float32 (the tests allow 1e-14 and 1e-6).
 """
 
 from __future__ import annotations
@@ -17,26 +18,25 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from usmo import __version__
 from usmo.core.arrays import Array
 from usmo.estimators.base import PUClassifier
 from usmo.system.extras import load_extra
 
 _OPSET, _IR = 17, 8
-"""Of 2022: read by every runtime since, and all operations used take float64."""
+"""Versions of 2022, which all later runtimes read; every operation used accepts float64."""
 
-_MOST_BYTES = 2**31 - 2**20
-"""Of the numbers in a graph: Protocol Buffers, in which it is written, end at 2 GB."""
-
-_MAKE_SMALLER = "make the model smaller with compress"
+_MAX_BYTES = 2**31 - 2**20
+"""Bytes of the constants of a graph: a Protocol Buffers message has at most 2 GB."""
 
 
 def to_onnx(model: Any, *, dtype: Any = np.float64) -> Any:
-    """The decision function of a fitted model as an ``onnx.ModelProto``.
+    """Convert the decision function of a fitted model to an ``onnx.ModelProto``.
 
     Parameters
     ----------
     model : PUSVC, LinearPUSVC or RampPUSVC, or a Pipeline of scalers that ends with one
-        With the linear, rbf, poly or sigmoid kernel; ``approximation="nystroem"`` and compressed models included.
+        With the linear, rbf, poly or sigmoid kernel. Compressed models and ``approximation="nystroem"`` work too.
     dtype : float64 or float32, default=float64
         Type of the input and of all numbers in the graph.
 
@@ -45,30 +45,27 @@ def to_onnx(model: Any, *, dtype: Any = np.float64) -> Any:
     onnx.ModelProto
         Input "X" of shape (rows, n_features_in_); outputs "decision" of shape (rows,), f(x), and "label" of
         shape (rows,), the greater of ``classes_`` where f > 0. ``SerializeToString()`` gives the bytes of a file.
-        The graph computes rows × support vectors at once: feed many rows in batches.
+        The graph holds a number per row and support vector: feed many rows in batches.
     """
     check_is_fitted(model)
-    kind = np.dtype(dtype)
-    if kind not in (np.float32, np.float64):
+    if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float64 or float32, got {dtype!r}")
-    scalers, last = (
-        ([step for _, step in model.steps[:-1]], model[-1]) if isinstance(model, Pipeline) else ([], model)
-    )
+    *scalers, last = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     if not isinstance(last, PUClassifier):
         raise ValueError(f"model must be a PUSVC, LinearPUSVC or RampPUSVC, got {type(last).__name__}")
-    graph = _Graph(kind)
+    graph = _Graph(np.dtype(dtype))
     rows = "X"
     for scaler in scalers:
         rows = _scaled(graph, scaler, rows)
-    sums = _linear(graph, last, rows) if not hasattr(last, "_kernel") else _expansion(graph, last, rows)
+    sums = _expansion(graph, last, rows) if hasattr(last, "_kernel") else _linear(graph, last, rows)
     decision = graph.add("Add", sums, graph.constant(last.intercept_), name="decision")
     above = graph.add("Cast", graph.add("Greater", decision, graph.constant(np.zeros(1))), to="int64")
     graph.add("Gather", graph.labels(last.classes_), above, name="label")
-    return graph.finished(int(model.n_features_in_), last)
+    return graph.finished(int(model.n_features_in_), type(last).__name__)
 
 
 def _scaled(graph: _Graph, scaler: Any, rows: str) -> str:
-    """The rows after a scaler, in the order in which scikit-learn computes it."""
+    """The rows after a scaler, computed in the same order as scikit-learn does."""
     if scaler in (None, "passthrough"):
         return rows
     if type(scaler) in (StandardScaler, RobustScaler, MaxAbsScaler):
@@ -109,13 +106,13 @@ def _rbf(graph: _Graph, S: Array, gamma: float, rows: str) -> str:
     norms = graph.add("ReduceSum", graph.add("Mul", rows, rows), along, keepdims=1)
     distances = graph.add("Add", norms, graph.constant(np.einsum("ij,ij->i", S, S)))
     distances = graph.add("Add", distances, graph.add("MatMul", rows, graph.constant(-2.0 * S.T)))
-    # rounding can take the distance of equal rows below zero
+    # rounding can make the distance of equal rows negative
     distances = graph.add("Max", distances, graph.constant(np.zeros(1)))
     return graph.add("Exp", graph.add("Mul", distances, graph.constant(np.array([-gamma]))))
 
 
 def _of_products(graph: _Graph, S: Array, kernel: Any, rows: str) -> str:
-    # γ goes into the constant: a factor after a product is turned by onnxruntime into one of float32
+    # γ goes into the constant: onnxruntime fuses a factor after a product and rounds it to float32
     products = graph.add("MatMul", rows, graph.constant(kernel.gamma * S.T))
     shifted = graph.add("Add", products, graph.constant([kernel.coef0]))
     if kernel.name == "sigmoid":
@@ -124,64 +121,60 @@ def _of_products(graph: _Graph, S: Array, kernel: Any, rows: str) -> str:
 
 
 class _Graph:
-    """Nodes and constants of a graph in the making; names are given as they come."""
+    """Nodes and constants of a graph under construction; a name consists of the operation and a counter."""
 
-    def __init__(self, kind: np.dtype[Any]) -> None:
-        self.kind, self.nodes, self.constants = kind, [], []  # type: tuple[Any, list[Any], list[Any]]
-        self.bytes = 0
-        self.helper = _onnx().helper
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.dtype, self.bytes = dtype, 0
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.onnx = load_extra("onnx", "to_onnx needs onnx", "onnx")
 
     def add(self, operation: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
+        """Append a node and return the name of its output."""
+        helper = self.onnx.helper
         if "to" in attributes:
-            attributes["to"] = self.helper.np_dtype_to_tensor_dtype(np.dtype(attributes["to"]))
+            attributes["to"] = helper.np_dtype_to_tensor_dtype(np.dtype(attributes["to"]))
         name = name or f"{operation}_{len(self.nodes)}"
-        self.nodes.append(self.helper.make_node(operation, list(inputs), [name], name=name, **attributes))
+        self.nodes.append(helper.make_node(operation, list(inputs), [name], name=name, **attributes))
         return name
 
     def constant(self, value: Any, dtype: Any = None) -> str:
-        array = np.ascontiguousarray(value, dtype=dtype or self.kind)
+        """Append a constant, in the type of the graph by default, and return its name."""
+        array = np.ascontiguousarray(value, dtype=dtype or self.dtype)
         if not np.isfinite(array).all():
             raise ValueError("a number of the model does not fit float32: use dtype=float64")
         self.bytes += array.nbytes
-        if self.bytes > _MOST_BYTES:
-            raise ValueError(f"an ONNX graph holds at most 2 GB: {_MAKE_SMALLER}")
-        return self._keep(_onnx().numpy_helper.from_array(array, f"constant_{len(self.constants)}"))
+        if self.bytes > _MAX_BYTES:
+            raise ValueError("an ONNX graph holds at most 2 GB: make the model smaller with compress")
+        return self._append(array, f"constant_{len(self.constants)}")
 
     def labels(self, classes: np.ndarray) -> str:
-        """The classes as a constant: text, or numbers in a type that runtimes pick from."""
+        """Append the classes as text, or as numbers of a type that runtimes can gather."""
         wide = {"i": np.int64, "u": np.int64, "f": np.float64, "b": np.bool_}.get(classes.dtype.kind, object)
-        return self._keep(_onnx().numpy_helper.from_array(classes.astype(wide), "classes"))
+        return self._append(classes.astype(wide), "classes")
 
     def vector(self, column: str) -> str:
+        """Reshape a table of one column to a vector."""
         return self.add("Reshape", column, self.constant(np.array([-1]), np.int64))
 
-    def finished(self, width: int, model: Any) -> Any:
-        from usmo import __version__
-
-        onnx, helper = _onnx(), self.helper
-        number = helper.np_dtype_to_tensor_dtype(self.kind)
+    def finished(self, width: int, name: str) -> Any:
+        """The checked model, with an input of ``width`` columns."""
+        helper = self.onnx.helper
+        describe = helper.make_tensor_value_info
+        number = helper.np_dtype_to_tensor_dtype(self.dtype)
         label = next(tensor for tensor in self.constants if tensor.name == "classes").data_type
-        graph = helper.make_graph(
-            self.nodes,
-            type(model).__name__,
-            [helper.make_tensor_value_info("X", number, ["rows", width])],
-            [
-                helper.make_tensor_value_info(name, kind, ["rows"])
-                for name, kind in (("decision", number), ("label", label))
-            ],
-            self.constants,
+        inputs = [describe("X", number, ["rows", width])]
+        outputs = [describe("decision", number, ["rows"]), describe("label", label, ["rows"])]
+        model = helper.make_model(
+            helper.make_graph(self.nodes, name, inputs, outputs, self.constants),
+            opset_imports=[helper.make_opsetid("", _OPSET)],
+            ir_version=_IR,
+            producer_name="usmo",
+            producer_version=__version__,
         )
-        made = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR,
-            producer_name="usmo", producer_version=__version__,
-        )  # fmt: skip
-        onnx.checker.check_model(made)
-        return made
+        self.onnx.checker.check_model(model)
+        return model
 
-    def _keep(self, tensor: Any) -> str:
-        self.constants.append(tensor)
-        return str(tensor.name)
-
-
-def _onnx() -> Any:
-    return load_extra("onnx", "to_onnx needs onnx", "onnx")
+    def _append(self, array: np.ndarray, name: str) -> str:
+        self.constants.append(self.onnx.numpy_helper.from_array(array, name))
+        return name

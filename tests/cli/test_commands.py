@@ -17,8 +17,8 @@ from tests.cli.command_line import FIXED, LABELS, called, contents, program, row
 from tests.oracles import needs_data
 from tests.tables import bank_table
 from usmo.cli import main
-from usmo.cli.commands import _COMMANDS
-from usmo.fitting.kernel import compile_once
+from usmo.cli.commands import cli
+from usmo.fitting.warm_up import compile_kernel_solvers
 
 pytestmark = needs_data
 
@@ -221,7 +221,7 @@ def test_a_quiet_run_does_not_speak_of_compilation(bank, tmp_path, monkeypatch):
 
     monkeypatch.setattr("usmo.system.compilation.threading.Timer", Timer)
     for quiet in ([], ["--quiet"]):
-        compile_once.cache_clear()
+        compile_kernel_solvers.cache_clear()
         assert main(["fit", str(bank / "bank.csv"), *FIXED, "--model", str(tmp_path / "m.usmo"), *quiet]) == 0
         assert len(after) == 1  # the quiet run adds none
         assert after[0] < 60
@@ -267,9 +267,11 @@ def test_help_of_every_command_has_an_example_and_loads_no_numbers(tmp_path):
         "for name in sys.argv[1:]: assert main([name, '--help']) == 0 == main(['--help']) == main(['--version'])\n"
         "print(sorted({'numpy', 'scipy', 'sklearn', 'numba', 'polars', 'matplotlib'} & set(sys.modules)))"
     )
-    shown = subprocess.run([sys.executable, "-c", script, *_COMMANDS], capture_output=True, text=True, check=True)
+    shown = subprocess.run(
+        [sys.executable, "-c", script, *cli.commands], capture_output=True, text=True, check=True
+    )
     assert shown.stdout.endswith("[]\n")
-    for name in _COMMANDS:
+    for name in cli.commands:
         assert f"\n  Example: usmo {name} " in shown.stdout
     assert shown.stderr == ""
 

@@ -74,9 +74,11 @@ USAGE = {
     "no folder": (f"{FIXED} --report none/out.html", "--report: there is no folder .*none"),
     "output is a folder": (f"{FIXED} --output .", "--output: . is a folder: give the name of a file"),
     "output of no format": (f"{FIXED} --output out.xyz", "--output: unknown file type of 'out.xyz': accepted are"),
-    "output of a read format": (f"{FIXED} --output out.npz", "npz is not written: accepted are csv, tsv"),
+    "output of a read format": (f"{FIXED} --output out.npz", "npz files cannot be written: accepted are csv, tsv"),
     "output over the table": (f"{FIXED} --output ./t.csv", "./t.csv is the input already: give another file"),
     "two files in one": (f"{FIXED} --report o --model o", "--model: o is the file of --report already"),
+    "table of no format": ("demo --write-table cancer.xyz", "--write-table: unknown file type of 'cancer.xyz'"),
+    "table and page": ("demo --write-table c.csv --report o.html", "--report: does not go with --write-table"),
     "page to stdout": (f"{FIXED} --report -", "--report: must be the name of a file, got '-'"),
 }  # fmt: skip
 
@@ -99,18 +101,18 @@ TABLES = {
     "open quote": ({"t.csv": table(last='r,30,"cook,\n')}, RANK, "line 62 cannot be read .*: close the quote"),
     "column twice": ({"t.csv": table(header="id,age,age,known\n")}, RANK, "several columns named 'age'"),
     "not UTF-8": ({"t.csv": table(last="r,30,café,\n").replace("é".encode(), b"\xe9")}, RANK, "62 is not UTF-8"),
-    "binary junk": ({"t.csv": bytes(range(256)) * 9}, RANK, "t.csv is no text"),
+    "binary junk": ({"t.csv": bytes(range(256)) * 9}, RANK, "t.csv is not text"),
     "packed without ending": ({"t.csv": gzip.compress(table())}, RANK, "is compressed: rename it to t.csv.gz"),
     "ending without packing": ({"t.csv.gz": table()}, RANK_GZ, "is not compressed with gz"),
     "cut archive": ({"t.csv.gz": gzip.compress(table())[:-9]}, RANK_GZ, "is damaged or cut"),
     "unknown ending": ({"t.xlsx": b"PK"}, RANK.replace("t.csv", "t.xlsx"), "unknown file type .*as CSV"),
     "unknown format": (GOOD, f"{RANK} --format excel", "unknown format 'excel': accepted are"),
-    "wrong format": (GOOD, f"{RANK} --format parquet", "t.csv is damaged or no Parquet file"),
+    "wrong format": (GOOD, f"{RANK} --format parquet", "t.csv is damaged or not a Parquet file"),
     "no such file": (GOOD, RANK.replace("t.csv", "tt.csv"), r"no file 'tt.csv': did you mean 't.csv'\?"),
     "a folder": (GOOD, RANK.replace("t.csv", "."), ". is a folder: name a file in it"),
     "bad JSON": ({"t.jsonl": b'{"a": 1}\n{"a":\n'}, RANK_JSON, "line 2 is not JSON"),
     "bad svmlight": ({"t.svm": b"1 1:2\n-1 2:x\n"}, "rank t.svm --label-column label", "line 2 is not 'label"),
-    "matrix without X": ({"t.npz": arrays(Z=np.ones(3))}, "rank t.npz --label-column y", "holds Z, no 'X'"),
+    "matrix without X": ({"t.npz": arrays(Z=np.ones(3))}, "rank t.npz --label-column y", "holds Z but no 'X'"),
     "labels too short": ({"t.npz": arrays(X=np.ones((3, 2)), y=[1])}, "rank t.npz --label-column y",
                          "y must hold one value per row of X"),
     "no column left": (GOOD, f"{RANK} --id-column id --ignore age --ignore job", "no column of t.csv can be"),
@@ -127,8 +129,8 @@ MODELS = {
     "misspelt column": ({"n.csv": b"id,age,jobb\na,30,cook\n"}, "predict table n.csv", r"did you mean 'jobb'\?"),
     "unknown category": ({"n.csv": table(last="r,30,stoker,\n")}, "predict table n.csv",
                          r"line 62: 'stoker' in column 'job' is not in the training table .*--unknown ignore"),
-    "text for a number": ({"n.csv": b"age,job\nold,cook\n"}, "predict table n.csv", "line 2: 'old' .* no number"),
-    "date for a number": ({"n.csv": b"age,job\n2020-01-01,cook\n"}, "predict table n.csv", "2: '2020.* no number"),
+    "text for a number": ({"n.csv": b"age,job\nold,cook\n"}, "predict table n.csv", "line 2: 'old' .* not a number"),
+    "date for a number": ({"n.csv": b"age,job\n2020-01-01,cook\n"}, "predict table n.csv", "2: '2020.* not a number"),
     "infinite number": ({"n.csv": b"age,job\n-inf,cook\n"}, "predict table n.csv", "line 2: infinite value"),
     "no such id column": (GOOD, "predict table t.csv --id-column nr", "--id-column: no column 'nr'"),
     "matrix for a table": ({"n.npz": WIDE}, "predict table n.npz", "X is a matrix, .* fitted to a data frame"),
@@ -264,7 +266,7 @@ def test_a_stdout_without_room_is_an_error(tmp_path, models):
         (PermissionError(errno.EACCES, "Permission denied", "x"), "^usmo: x: Permission denied$"),
         (RuntimeError("two\nlines"), "^usmo: two lines$"),
         (ValueError(), "^usmo: ValueError$"),
-        (KeyError("lost"), "test_cli_errors.py:[0-9]+: KeyError: 'lost': a fault in usmo, please report it$"),
+        (KeyError("lost"), "test_errors.py:[0-9]+: KeyError: 'lost': a fault in usmo, please report it$"),
     ],
 )
 def test_errors_from_anywhere_are_one_line(tmp_path, monkeypatch, capfd, error, message):
@@ -272,7 +274,7 @@ def test_errors_from_anywhere_are_one_line(tmp_path, monkeypatch, capfd, error, 
         raise error
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("usmo.cli.task.classifier", fail)
+    monkeypatch.setattr("usmo.cli.fitting.classifier", fail)
     (tmp_path / "t.csv").write_bytes(table())
     expect_one_line(capfd, tmp_path, f"{FIXED} --model m.usmo", 1, message)
 

@@ -1,13 +1,14 @@
-"""Objectives, conditions and certificate, against term-by-term evaluation."""
+"""Objectives and certificate, against term-by-term evaluation."""
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.oracles import dual, fresh_G, random_problem
 from usmo.core.problem import PUProblem
-from usmo.kernels.matrix import Kernel, KernelMatrix
+from usmo.kernels.kernel import Kernel
+from usmo.kernels.matrix import KernelMatrix
 from usmo.solvers import qp
 
 seeds = st.integers(0, 10_000)
@@ -58,12 +59,15 @@ def test_gap_is_primal_minus_dual_and_never_negative(seed, lam, prior, beta):
 
 
 @given(seeds, st.sampled_from([1e-3, 1e-1]), st.floats(0.05, 0.95))
+@example(seed=84, lam=1e-3, prior=0.9499999999999998)
+@example(seed=3, lam=1e-3, prior=0.95)
 def test_gap_and_violation_vanish_at_the_optimum(seed, lam, prior):
     problem, matrix = random_problem(seed, n=15, p=3, lam=lam, prior=prior)
     best = qp.solve(problem, matrix)
     proof = certificate(problem, matrix, best.sigma, best.beta)
+    size = np.abs(fresh_G(problem, matrix, best.sigma)).max()
     assert abs(proof.relative_gap) < 1e-9
-    assert proof.kkt_violation < 1e-6
+    assert proof.kkt_violation < 1e-7 * (1.0 + size)
 
 
 @given(seeds, st.floats(0.05, 0.95))
@@ -78,68 +82,6 @@ def test_dual_objective_is_minus_the_dual_up_to_the_positives_own_term(seed, pri
     assert problem.dual_objective(sigma, q, fresh_G(problem, matrix, sigma)) == pytest.approx(
         F, rel=1e-10, abs=1e-9
     )
-
-
-@given(seeds)
-def test_slopes_are_the_directional_derivatives(seed):
-    problem, matrix = random_problem(seed, n=10, p=4)
-    sigma = feasible(problem, seed)
-    up, dn = problem.slopes(sigma, fresh_G(problem, matrix, sigma))
-    step = 1e-6 * problem.c2
-    here = dual(problem, matrix, sigma)
-    for u in range(problem.n):
-        for t, slope in ((step[u], up[u]), (-step[u], dn[u])):
-            moved = sigma.copy()
-            moved[u] += t
-            if 0.0 <= moved[u] <= problem.c2[u]:
-                assert (dual(problem, matrix, moved) - here) / t == pytest.approx(slope, abs=1e-4)
-
-
-def test_two_rows_at_h_ten_apart_violate_though_the_papers_three_conditions_hold():
-    """The condition that the paper leaves out: raise a row with σ ≥ h, lower one with σ ≤ h."""
-    problem = PUProblem.from_prior(0.5, 0.5, np.array([0]), np.array([1, 2]))
-    sigma, G = 0.5 * problem.c2, np.array([5.0, -5.0])
-    h = 0.5 * problem.c2
-    d1, d2, d3 = sigma < h, sigma > h, (sigma > 0) & (sigma < problem.c2)
-    m1_max = max(G[d1], default=-np.inf)
-    m2_min = min(G[d2], default=np.inf)
-    m3_min, m3_max = G[d3].min(), G[d3].max()
-    assert max(m1_max - m3_min, m3_max - m2_min, m1_max - m2_min + 2.0) <= 0.0
-    assert problem.kkt_violation(sigma, G) == m3_max - m3_min - 2.0 == 8.0
-
-
-def test_bias_is_the_midpoint_of_the_interval_when_no_row_is_non_bound():
-    problem = PUProblem.from_prior(0.5, 0.5, np.array([0]), np.arange(1, 5))
-    sigma = problem.c2 * np.array([0.0, 0.0, 1.0, 1.0])
-    # f ≤ -1 on the first two, f ≥ 1 on the others: β in [1 - 6, -1 - (-4)] = [-5, 3]
-    assert problem.bias(sigma, np.array([-9.0, -4.0, 6.0, 11.0])) == pytest.approx(-1.0)
-
-
-def test_bias_averages_over_the_non_bound_rows():
-    problem = PUProblem.from_prior(0.5, 0.5, np.array([0]), np.arange(1, 5))
-    sigma = problem.c2 * np.array([0.2, 0.5, 0.8, 1.0])
-    assert problem.bias(sigma, np.array([-3.0, 0.0, 1.5, 9.0])) == pytest.approx(np.mean([-1 + 3.0, 1 - 1.5]))
-
-
-@given(seeds, st.integers(1, 30), st.floats(1e-6, 1 - 1e-6), st.floats(1e-6, 10.0))
-def test_repair_is_feasible_from_anywhere(seed, n, prior, lam):
-    rng = np.random.default_rng(seed)
-    weight = rng.exponential(size=n + 3) + 1e-3
-    problem = PUProblem.from_prior(prior, lam, np.arange(3), np.arange(3, n + 3), weight)
-    sigma = problem.repair(rng.normal(size=n) * problem.c2 * 3, rng.permutation(n))
-    assert (sigma >= 0).all()
-    assert (sigma <= problem.c2).all()
-    assert abs(problem.residual(sigma)) <= 1e-12 * problem.total
-
-
-@given(seeds)
-def test_snap_puts_near_values_on_their_bound(seed):
-    problem, _ = random_problem(seed, n=20)
-    sigma = feasible(problem, seed)
-    inner = problem.nonbound(sigma)
-    noisy = np.clip(sigma * (1 + 1e-14), 0.0, problem.c2)
-    snapped = problem.snap(noisy, 1e-10)
-    np.testing.assert_array_equal(snapped[~inner], sigma[~inner])
 
 
 def test_weights_become_bounds_per_row():
@@ -163,15 +105,3 @@ def test_gap_of_an_indefinite_kernel_still_measures_stationarity():
     proof = certificate(problem, matrix, sigma, 0.3)
     assert proof.gap == pytest.approx(proof.primal - proof.dual, abs=1e-9)
     assert proof.gap >= 0
-
-
-def test_bias_is_the_midpoint_where_only_crumbs_are_not_at_a_bound():
-    """π = ½ and rows far apart: σ = h everywhere, f between -1 and 1, and one row holds the rounding of Σσ."""
-    problem = PUProblem.from_prior(0.5, 1e-2, np.arange(3), np.arange(3, 30))
-    sigma = 0.5 * problem.c2
-    G = np.linspace(-0.1, 0.3, 27)
-    crumbs = sigma.copy()
-    crumbs[5] *= 1.0 + 4e-16
-    assert problem.nonbound(crumbs).sum() == 1
-    assert problem.bias(crumbs, G) == pytest.approx(-0.1)
-    assert problem.bias(sigma, G) == pytest.approx(-0.1)

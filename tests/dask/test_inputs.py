@@ -18,7 +18,7 @@ from usmo.dask import cluster as clusters
 from usmo.dask.cluster import payload
 from usmo.dask.parts import as_rows
 from usmo.fitting.approximate import NystroemMap
-from usmo.kernels.matrix import Kernel
+from usmo.kernels.kernel import Kernel
 
 
 @pytest.fixture(scope="module")

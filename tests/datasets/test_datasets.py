@@ -3,10 +3,11 @@
 from types import SimpleNamespace
 
 import numpy as np
+import platformdirs
 import pytest
 
 from tests.oracles import needs_data
-from usmo.datasets import CATALOGUE, SMALL, info, load, make_poker_hands, make_pu, poker_class
+from usmo.datasets import CATALOGUE, SMALL, info, load, loading, make_poker_hands, make_pu, poker_class
 
 
 @needs_data
@@ -60,7 +61,7 @@ def test_openml_tables_are_converted_checked_and_cached(monkeypatch, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["diabetes.npz", "diabetes.sha256"]
     del frame[0]
     (tmp_path / "diabetes.npz").unlink()
-    with pytest.raises(ValueError, match="data set 37 is not the diabetes table known here"):
+    with pytest.raises(ValueError, match="data set 37 is not the diabetes table of the catalogue"):
         load("diabetes")
 
     def broken(**options):
@@ -84,14 +85,23 @@ def test_missing_data_says_what_to_set(monkeypatch, tmp_path):
         load("hart")
 
 
+def test_tables_are_cached_in_the_users_cache_folder_unless_another_is_named(monkeypatch, tmp_path):
+    for name in ("USMO_DATA", "USMO_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    assert loading.folders() == [platformdirs.user_cache_path("usmo", appauthor=False)]
+    monkeypatch.setenv("USMO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("USMO_DATA", str(tmp_path / "data"))
+    assert loading.folders() == [tmp_path / "data", tmp_path / "cache"]
+
+
 def test_make_pu_hides_labels_reproducibly():
     y = np.arange(100) % 4 == 0
-    known, prior = make_pu(y, fraction=0.2, random_state=0)
-    assert known.sum() == 5
-    assert y[known == 1].all()
+    labels, prior = make_pu(y, fraction=0.2, random_state=0)
+    assert labels.sum() == 5
+    assert y[labels == 1].all()
     assert prior == 20 / 95
     assert make_pu(y, n_positives=5, scenario="censored", random_state=0)[1] == 0.25
-    np.testing.assert_array_equal(known, make_pu(y, n_positives=5, random_state=0)[0])
+    np.testing.assert_array_equal(labels, make_pu(y, n_positives=5, random_state=0)[0])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import pytest
 from tests.oracles import random_table
 from usmo import PUSVC
 from usmo.estimators.compression import greedy_projection
-from usmo.kernels.matrix import Kernel, KernelMatrix
+from usmo.kernels.kernel import Kernel
+from usmo.kernels.matrix import KernelMatrix
 
 
 @pytest.fixture(scope="module")

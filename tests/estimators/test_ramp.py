@@ -6,7 +6,7 @@ from scipy import sparse
 
 from tests.oracles import random_problem, random_table
 from usmo.estimators.ramp import RampPUSVC
-from usmo.kernels.matrix import Kernel
+from usmo.kernels.kernel import Kernel
 from usmo.solvers import ramp
 
 

@@ -1,4 +1,4 @@
-"""Models for the tests of model files, and ways to take files apart and forge them without the package."""
+"""Models for the tests of model files, and functions that take files apart and forge them without the package."""
 
 import functools
 import hashlib
@@ -16,9 +16,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, RobustScaler, StandardScaler
 
 from tests.oracles import random_table
-from usmo import PUSVC, LinearPUSVC
-from usmo.estimators.ramp import RampPUSVC
-from usmo.files import ModelFileError, describe, load, save
+from usmo import PUSVC, PUSVCCV, LinearPUSVC, RampPUSVC
+from usmo.columns import TableEncoder
+from usmo.files import ModelFileError, archive, describe, load, save
 
 DATA = Path(__file__).parent / "data"
 X, Y = random_table(0, n=30, p=8)
@@ -62,7 +62,10 @@ MODELS = {
     "linear": lambda X, y: LinearPUSVC(0.4).fit(X, y),
     "linear sparse": lambda X, y: LinearPUSVC().fit(sparse.csr_array(X), y),
     "ramp": lambda X, y: RampPUSVC(0.4, lam=1e-2).fit(X, y),
+    "cross-validated": lambda X, y: PUSVC(0.4, lam="cv").fit(X, y),
+    "search": lambda X, y: PUSVCCV(PUSVC(0.4), lams=[0.1, 0.01], gammas=(0.5, 1.0)).fit(X, y),
     "pipeline": lambda X, y: make_pipeline(StandardScaler(), PUSVC(0.4)).fit(X, y),
+    "encoder": lambda X, y: make_pipeline(TableEncoder(), PUSVC(0.4)).fit(X, y),
     "nested pipeline": lambda X, y: Pipeline(
         [
             ("scale", make_pipeline(MinMaxScaler(), RobustScaler(), MaxAbsScaler(), "passthrough")),
@@ -130,7 +133,7 @@ def opened(path):
 
 
 def signed(data):
-    """The bytes with a right checksum at the end, as an attacker makes them."""
+    """The bytes with a right checksum at the end, as a forger makes them."""
     return data[:-64] + hashlib.sha256(data[:-64]).hexdigest().encode()
 
 
@@ -166,6 +169,16 @@ def refused(path, words, **options):
             reader(path, **options)
         assert "\n" not in str(caught.value)
         assert repr(os.fspath(path)) in str(caught.value)
+
+
+def outcome(data, monkeypatch):
+    """(cause of the refusal, model) of a file of these bytes, without writing it."""
+    monkeypatch.setattr(archive, "_file_bytes", lambda path, max_bytes: data)
+    try:
+        return None, load("x")
+    except ModelFileError as error:
+        assert "\n" not in str(error)  # noqa: PT017
+        return error.__cause__, None
 
 
 def npy(array, **changes):

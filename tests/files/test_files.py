@@ -1,4 +1,4 @@
-"""Model files: what was saved comes back bit by bit, and a save that fails changes nothing."""
+"""Model files: a loaded model equals the saved one bit by bit, and a save that fails changes nothing."""
 
 import errno
 import io
@@ -18,8 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 from tests.files.models import DATA, MODELS, X, Y, fitted, opened, rows_for, same_state, saved, written
-from usmo import PUSVC, LinearPUSVC
-from usmo.estimators.ramp import RampPUSVC
+from usmo import PUSVC, LinearPUSVC, RampPUSVC
 from usmo.files import ModelFileError, archive, describe, fingerprint, load, register, registry, save
 from usmo.files.codec import Decoder, Encoder
 from usmo.kernels.row_blocks import PartFeatures
@@ -74,7 +73,7 @@ def test_files_of_format_1_stay_readable(name, tmp_path):
     same_state(model, save(model, tmp_path / "again") or load(tmp_path / "again"))
 
 
-def test_parameters_that_a_file_does_not_know_have_their_defaults(tmp_path):
+def test_parameters_missing_from_a_file_have_their_defaults(tmp_path):
     path = saved(fitted("rbf"), tmp_path)
     manifest, arrays = opened(path)
     del manifest["model"]["state"]["verbose"], manifest["model"]["state"]["warm_start"]
@@ -85,18 +84,20 @@ def test_parameters_that_a_file_does_not_know_have_their_defaults(tmp_path):
     assert model.certificate_.convex
 
 
-def test_description_tells_what_is_in_the_file(tmp_path):
+def test_description_shows_the_contents_of_the_file(tmp_path):
     path, model = tmp_path / "model.usmo", fitted("pipeline")
     extra = {"training": fingerprint(X, Y), "note": "ä \u2028", "numbers": [1, 2.5, None, True]}
     save(model, path, extra=extra)
-    found = describe(path)
-    assert found["extra"] == extra
-    assert found["class"] == "Pipeline"
-    assert found["parameters"]["steps"][-1][1]["prior"] == 0.4
-    assert found["certificate"]["gap"] == model[-1].certificate_.gap
-    assert found["arrays"]["steps.1.1.support_vectors_.npy"]["shape"] == list(model[-1].support_vectors_.shape)
-    assert found["bytes"] == path.stat().st_size
-    assert json.loads(json.dumps(found)) == found
+    description = describe(path)
+    assert description["extra"] == extra
+    assert description["class"] == "Pipeline"
+    assert description["parameters"]["steps"][-1][1]["prior"] == 0.4
+    assert description["certificate"]["gap"] == model[-1].certificate_.gap
+    assert description["arrays"]["steps.1.1.support_vectors_.npy"]["shape"] == list(
+        model[-1].support_vectors_.shape
+    )
+    assert description["bytes"] == path.stat().st_size
+    assert json.loads(json.dumps(description)) == description
     save(fitted("rbf"), path)
     assert describe(path)["parameters"] == fitted("rbf").get_params()
 
@@ -191,7 +192,10 @@ def linear_kernel(A, B):
         (lambda: RampPUSVC(0.4, lam=0.1, kernel=linear_kernel).fit(X, Y), "use a named kernel, or kernel='pre"),
         (lambda: PUSVC(0.4).fit(X, Y).set_params(lam=-1), "'lam' parameter"),
         (lambda: with_attribute(PUSVC(0.4).fit(X, Y), "mood_", 1), "PUSVC has the attribute 'mood_'"),
-        (lambda: with_attribute(PUSVC(0.4).fit(X, Y), "prior_", 2.0), r"prior_ must lie in \(0, 1\)"),
+        (
+            lambda: with_attribute(PUSVC(0.4).fit(X, Y), "prior_", 2.0),
+            r"prior_ must be a number in \(0, 1\), got 2",
+        ),
         (lambda: with_attribute(PUSVC(0.4).fit(X, Y), "n_iter_", 2**70), "n_iter_ is an integer of more than 64"),
         (
             lambda: with_attribute(PUSVC(0.4).fit(X, Y), "coef_", X.astype(complex)),
@@ -228,7 +232,7 @@ def test_bad_requests_to_save_are_refused(tmp_path):
 
 
 class Failing(io.FileIO):
-    """A file on a disk that is full after so many bytes, or whose user loses patience there."""
+    """A file whose writes fail after ``left`` bytes: a full disk, or an interrupt by the user."""
 
     def __init__(self, path, mode, left, error):
         super().__init__(path, mode)
@@ -284,3 +288,11 @@ def test_a_new_file_has_ordinary_rights_and_replaces_the_old(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
     save(fitted("linear"), str(path))
     assert isinstance(load(str(path)), LinearPUSVC)
+
+
+def test_a_model_can_be_saved_to_a_stream(tmp_path):
+    stream = io.BytesIO()
+    save(fitted("rbf"), stream)
+    assert stream.getvalue() == saved(fitted("rbf"), tmp_path).read_bytes()
+    with pytest.raises(ModelFileError, match="'the stream' cannot be saved: extra must"):
+        save(fitted("rbf"), io.BytesIO(), extra={"a": X})

@@ -1,204 +1,15 @@
-"""Model files that usmo did not write: damaged, forged or hostile ones are refused in one line."""
+"""Forged model files, with all checksums right: objects that do not fit together are refused in one line."""
 
 import io
 import json
-import os
-import pickle
 import random
-import struct
-import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from tests.files.models import X, fitted, listing, npy, opened, refused, rows_for, saved, signed, written, zipped
+from tests.files.models import fitted, npy, opened, outcome, refused, rows_for, saved, written, zipped
 from usmo.files import ModelFileError, archive, load, registry, save
-
-
-@pytest.fixture
-def parts(tmp_path):
-    """Manifest and entries of a sound file, for forging; rewritten unchanged they load."""
-    manifest, entries = opened(saved(fitted("rbf"), tmp_path))
-    again = load(written(tmp_path / "same", manifest, entries, zipfile.ZIP_DEFLATED))
-    np.testing.assert_array_equal(again.decision_function(X), fitted("rbf").decision_function(X))
-    return manifest, entries
-
-
-def test_files_of_other_kinds_are_refused(tmp_path):
-    path = tmp_path / "x"
-    for content in (b"", b"PK", b"PK\x03\x04", b"\x80\x04K\x01.", b"usmo" * 1000, pickle.dumps(fitted("rbf"))):
-        path.write_bytes(content)
-        refused(path, "not a file that usmo.files.save wrote")
-    np.savez(tmp_path / "other.npz", a=X)
-    refused(tmp_path / "other.npz", "its end is missing or it is not a file that usmo")
-    refused(tmp_path, "it is a folder or a device, not a file")
-    refused("/dev/zero", "it is a folder or a device, not a file")
-    os.mkfifo(tmp_path / "pipe")
-    refused(tmp_path / "pipe", "it is a folder or a device, not a file")
-    with pytest.raises(FileNotFoundError):
-        load(tmp_path / "missing")
-
-
-def test_damage_is_found_wherever_it_is(tmp_path, monkeypatch):
-    path = saved(fitted("linear"), tmp_path)
-    sound = path.read_bytes()
-    for at in range(len(sound)):
-        assert outcome(sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :], monkeypatch)[1] is None
-    for length in range(0, len(sound), 7):
-        assert outcome(sound[:length], monkeypatch)[1] is None
-    monkeypatch.undo()
-    path.write_bytes(sound[:1000] + b"\x00" + sound[1001:])
-    refused(path, "the SHA-256 of its bytes is not the one it ends with; the file is damaged: copy it again")
-    path.write_bytes(sound + b"\n")
-    refused(path, "its end is missing")
-
-
-def test_sizes_are_limited_before_memory_is_used(parts, tmp_path, monkeypatch):
-    manifest, entries = parts
-    path = written(tmp_path / "x", manifest, entries)
-    size = path.stat().st_size
-    refused(path, f"it has {size} bytes, more than max_bytes={size - 1}; raise max_bytes", max_bytes=size - 1)
-    load(path, max_bytes=size)
-    packed = written(tmp_path / "y", manifest, entries, zipfile.ZIP_DEFLATED)
-    refused(packed, "it expands to .* bytes, more than max_bytes", max_bytes=packed.stat().st_size)
-    bomb = {**entries, "zeros.npy": bytes(50_000_000)}
-    refused(written(tmp_path / "z", manifest, bomb, zipfile.ZIP_DEFLATED), "zeros.npy claims to expand from")
-    many = {**entries, **{f"a{k}.npy": b"" for k in range(10_001)}}
-    refused(written(tmp_path / "m", manifest, many), "entries, more than 10000")
-    monkeypatch.setattr(archive, "_MOST_MANIFEST", 100)
-    refused(path, "the manifest has .* bytes, more than 100")
-
-
-def test_an_entry_that_lies_about_its_size_is_refused(parts, tmp_path):
-    manifest, entries = parts
-    data = zipped([("manifest.json", json.dumps(manifest).encode()), *entries.items()], zipfile.ZIP_DEFLATED)
-    directory = data.index(b"PK\x01\x02", data.index(b"PK\x01\x02") + 4)  # of the first array
-    for offset, value in ((24, 2**31), (24, 17), (20, 2**31), (20, 3), (10, 12), (8, 1), (42, 5), (42, 2**31)):
-        forged = bytearray(data)
-        form = "<H" if offset in (8, 10) else "<I"
-        struct.pack_into(form, forged, directory + offset, value)
-        (tmp_path / "x").write_bytes(signed(bytes(forged)))
-        refused(tmp_path / "x", "cannot be")
-
-
-@pytest.mark.parametrize(
-    "name", ["../a.npy", "/etc/a.npy", "a/b.npy", "a\\b.npy", "a.py", "a.npy/", "ä.npy", ".npy"]
-)
-def test_entries_with_other_names_are_refused(name, parts, tmp_path):
-    manifest, entries = parts
-    listed = {**manifest["arrays"], name: listing(npy(X), {"dtype": "<f8", "shape": [38, 3], "order": "C"})}
-    path = written(tmp_path / "x", {**manifest, "arrays": listed}, {**entries, name: npy(X)})
-    refused(path, "the entry name .* is not accepted|packed unusually")
-    assert [found.name for found in tmp_path.iterdir() if found.suffix == ".npy"] == []
-
-
-@pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_entries_missing_added_or_doubled_are_refused(parts, tmp_path):
-    manifest, entries = parts
-    path = tmp_path / "x"
-    fewer = {name: data for name, data in entries.items() if name != "dual_coef_.npy"}
-    refused(written(path, manifest, fewer), "the array 'dual_coef_.npy' is listed but not there")
-    refused(written(path, manifest, {**entries, "more.npy": npy(X)}), "the entry 'more.npy' is not listed")
-    text = json.dumps(manifest).encode()
-    path.write_bytes(zipped([("manifest.json", text), *entries.items(), ("dual_coef_.npy", b"")]))
-    refused(path, "an entry stands twice in it")
-    path.write_bytes(zipped([*entries.items()]))
-    refused(path, "manifest.json is missing")
-    listed = {**manifest["arrays"], "more.npy": listing(npy(X), {"dtype": "<f8", "shape": [38, 3], "order": "C"})}
-    unused = written(path, {**manifest, "arrays": listed}, {**entries, "more.npy": npy(X)})
-    with pytest.raises(ModelFileError, match=r"the array 'more\.npy' belongs to nothing"):
-        load(unused)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (b"[" * 100_000, "nested more than 100 deep"),
-        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "nested more than 100 deep"),
-        (b'{"format": "usmo-model", "version": ' + b"9" * 5000 + b"}", "an integer of 5000 digits"),
-        (b'{"format": "usmo-model", "version": 1e999}', "is no float64"),
-        (b'{"format": "usmo-model", "version": NaN}', "NaN is not JSON"),
-        (b'{"format": "usmo-model", "format": "usmo-model"}', "a key stands twice"),
-        (
-            b'{"format": "usmo-model", "version": 2}',
-            "format version 2, and this usmo reads up to 1: install a newer",
-        ),
-        (b'{"format": "usmo-model", "version": true}', "its format version is True"),
-        (b'{"format": "usmo-model", "version": 0}', "its format version is 0"),
-        (b'{"format": "usmo-model", "version": 1}', "its list of arrays is missing"),
-        (b'{"format": "other"}', "its format is not 'usmo-model'"),
-        (b"[]", "its format is not 'usmo-model'"),
-        (b'{"format": "\xff"}', "the manifest is not JSON"),
-        (b"", "the manifest is not JSON"),
-        (b'"\\', "the manifest is not JSON"),
-        (b'"' + b'\\"' * 100_000, "the manifest is not JSON"),
-    ],
-)
-def test_manifests_of_other_kinds_are_refused(text, words, tmp_path):
-    (tmp_path / "x").write_bytes(zipped([("manifest.json", text)]))
-    refused(tmp_path / "x", words)
-
-
-class Payload:
-    """Unpickling it would leave a file behind."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return Path.touch, (self.path,)
-
-
-def with_header(array, header):
-    """The numbers of an array under another header."""
-    data = npy(array)
-    begin = 10 + int.from_bytes(data[8:10], "little")
-    text = header.encode("latin-1").ljust(117) + b"\n"
-    return data[:8] + len(text).to_bytes(2, "little") + text + data[begin:]
-
-
-def test_arrays_of_other_kinds_are_refused(parts, tmp_path):
-    manifest, entries = parts
-    name, trap, n = "intercept_.npy", tmp_path / "trap", 2**50
-    sound = {"dtype": "<f8", "shape": [1], "order": "C"}
-    form = "{'descr': %s, 'fortran_order': False, 'shape': %s, }"
-    one = np.array([1.0])
-    payload = npy(np.array([Payload(trap)], dtype=object), allow_pickle=True)
-    cases = [
-        (payload, {"dtype": "|O", "shape": [1]}),
-        (b"\x80\x04K\x01.", {}),
-        (b"", {}),
-        (b"\x93NUMPY\x01\x00", {}),
-        (b"\x93NUMPY\x02\x00" + npy(one)[8:], {}),
-        (with_header(one, form % ("'|O'", "(1,)")), {"dtype": "|O"}),
-        (with_header(one, form % ("'<f8'", f"({n},)")), {"shape": [n]}),
-        (with_header(one, form % ("'<f8'", f"({n}, {n})")), {"shape": [n, n]}),
-        (with_header(one[:0], form % ("'<f8'", f"(0, {n}, {n})")), {"shape": [0, n, n]}),
-        (with_header(one, form % ("'<f8'", "(-1,)")), {"shape": [-1]}),
-        (with_header(one, form % ("'<f8'", "(1,)")), {"shape": [2]}),
-        (with_header(one, form % ("'<f8'", "(1,)")), {"dtype": "<f4"}),
-        (with_header(one, form % ("'<f8'", "(1,)")), {"order": "F"}),
-        (with_header(one, form % ("'<f8'", "(2,)")), {"shape": [2]}),
-        (with_header(one, form % ("'<f8'", "(" * 5000)), {}),
-        (with_header(one, form % ("'<m8[s]'", "(1,)")), {"dtype": "<m8[s]"}),
-        (with_header(one, form % ("'<c8'", "(1,)")), {"dtype": "<c8"}),
-        (with_header(one, form % ("'<U0'", "(1,)")), {"dtype": "<U0"}),
-        (with_header(one, form % ("'<U2'", "(1,)")), {"dtype": "<U2"}),  # 1.0 is no pair of characters
-        (with_header(one, form % ("'|b1'", "(8,)")), {"dtype": "|b1", "shape": [8]}),  # nor eight truth values
-        (with_header(one, form % ("[('a', '<f8')]", "(1,)")), {"dtype": [["a", "<f8"]]}),
-        (with_header(one, f"__import__('pathlib').Path({str(trap)!r}).touch()"), {}),
-        (npy(one) + b"\x00", {}),
-    ]
-    for k, (data, changes) in enumerate(cases):
-        listed = {**manifest["arrays"], name: {**sound, **changes}}
-        path = written(tmp_path / f"{k}", {**manifest, "arrays": listed}, {**entries, name: data})
-        refused(path, "intercept_.npy|its shape")
-        assert not trap.exists()
-    for listed in (None, {}, {**sound, "sha256": 1}, [], {**manifest["arrays"][name], "more": 1}):
-        forged = {**manifest, "arrays": {**manifest["arrays"], name: listed}}
-        refused(written(tmp_path / "listed", forged, entries, relist=False), "intercept_.npy")
 
 
 def forge(manifest, entries, name, array):
@@ -212,18 +23,38 @@ def test_models_that_do_not_fit_together_are_refused(parts, tmp_path):
     m = len(np.load(io.BytesIO(parts[1]["support_.npy"])))
     support = np.arange(m)
     for name, array, words in [
-        ("dual_coef_", np.zeros((1, m + 1)), "dual_coef_ must hold a finite number per entry of support_"),
-        ("dual_coef_", np.full((1, m), np.nan), "dual_coef_ must hold a finite number"),
-        ("dual_coef_", np.zeros((1, m), dtype="U3"), "dual_coef_ must hold a finite number"),
-        ("support_vectors_", np.zeros((m, 4)), "a finite table of .* rows and 3 columns"),
-        ("support_vectors_", np.zeros((m + 1, 3)), "a finite table of .* rows and 3 columns"),
-        ("support_vectors_", np.full((m, 3), np.inf), "a finite table of .* rows and 3 columns"),
-        ("support_", -1 - support, "support_ must hold row numbers"),
-        ("support_", support.astype(float), "support_ must hold row numbers"),
-        ("classes_", np.array([0, 1, 2]), "classes_ must hold two values in ascending order"),
-        ("classes_", np.array([1, 1]), "classes_ must hold two values in ascending order"),
-        ("classes_", np.array([np.nan, 1]), "classes_ must hold two values in ascending order"),
-        ("intercept_", np.zeros(0), "intercept_ must be one finite number"),
+        (
+            "dual_coef_",
+            np.zeros((1, m + 1)),
+            r"dual_coef_ must be finite numbers of shape \(1, \d+\), got",
+        ),
+        ("dual_coef_", np.full((1, m), np.nan), "dual_coef_ must be finite numbers"),
+        ("dual_coef_", np.zeros((1, m), dtype="U3"), "dual_coef_ must be finite numbers"),
+        (
+            "support_vectors_",
+            np.zeros((m, 4)),
+            r"_vectors_ must be finite numbers of shape \(\d+, 3\)",
+        ),
+        (
+            "support_vectors_",
+            np.zeros((m + 1, 3)),
+            r"_vectors_ must be finite numbers of shape \(\d+, 3\)",
+        ),
+        (
+            "support_vectors_",
+            np.full((m, 3), np.inf),
+            r"_vectors_ must be finite numbers of shape \(\d+, 3\)",
+        ),
+        ("support_", -1 - support, "support_ must be row numbers"),
+        ("support_", support.astype(float), "support_ must be row numbers"),
+        ("classes_", np.array([0, 1, 2]), r"classes_ must be ascending values of shape \(2,\)"),
+        ("classes_", np.array([1, 1]), r"classes_ must be ascending values of shape \(2,\)"),
+        ("classes_", np.array([np.nan, 1]), r"classes_ must be ascending values of shape \(2,\)"),
+        (
+            "intercept_",
+            np.zeros(0),
+            r"intercept_ must be finite numbers of shape \(1,\), got float64 of shape \(0,\)",
+        ),
     ]:
         with pytest.raises(ModelFileError, match=words):
             load(written(tmp_path / "x", *forge(*parts, f"{name}.npy", array)))
@@ -233,7 +64,7 @@ def test_support_of_a_precomputed_kernel_stays_inside_the_matrix(tmp_path):
     model = fitted("precomputed")
     parts = opened(saved(model, tmp_path))
     beyond = np.full(len(model.support_), 38)
-    with pytest.raises(ModelFileError, match="support_ must lie within the columns of the kernel matrix"):
+    with pytest.raises(ModelFileError, match="support_ must be columns of the matrix"):
         load(written(tmp_path / "x", *forge(*parts, "support_.npy", beyond)))
 
 
@@ -272,9 +103,10 @@ def test_random_states_out_of_bounds_are_refused(tmp_path):
         [keys, 1, 2, 0.0],
         [keys, True, 0, 0.0],
         [keys, 1, 0, 0],
+        [keys, 1, 0, {"float": "nan"}],
     ):
         manifest["model"]["state"]["random_state"] = {"random_state": parts}
-        with pytest.raises(ModelFileError, match="a random state has parts of wrong type or length"):
+        with pytest.raises(ModelFileError, match="a random state has values of wrong type or length"):
             load(written(tmp_path / "x", manifest, entries))
 
 
@@ -317,10 +149,10 @@ def changed(tree, at, value):
 def test_forged_manifests_give_an_error_or_a_sound_model(name, tmp_path, monkeypatch):
     """Every value of the manifest removed or replaced, and attributes added, with all checksums right.
 
-    What is refused is refused by a check, not by an accident on the way. What loads has attributes of valid types:
-    it prints, can be cloned, saved and fitted, and decides about rows.
+    Refusals come from a check, not from an error on the way. What loads has attributes of valid types: it prints,
+    can be cloned, saved and fitted, and decides about rows.
     """
-    model, rng, loaded, errors = fitted(name), random.Random(0), 0, 0
+    model, rng, accepted, errors = fitted(name), random.Random(0), 0, 0
     manifest, entries = opened(saved(model, tmp_path))
     if "history_" in manifest["model"]["state"]:
         del manifest["model"]["state"]["history_"]["tuple"][1:]
@@ -332,73 +164,20 @@ def test_forged_manifests_give_an_error_or_a_sound_model(name, tmp_path, monkeyp
     cases += [changed(manifest, ("model", "state", "new"), value) for value in HOSTILE]
     for forged in cases:
         text = json.dumps(forged).encode()
-        cause, found = outcome(zipped([("manifest.json", text), *entries.items()]), monkeypatch)
-        if found is None:
+        cause, loaded = outcome(zipped([("manifest.json", text), *entries.items()]), monkeypatch)
+        if loaded is None:
             errors += 1
-            assert type(cause) is ModelFileError, forged
+            assert cause.__cause__ is None or archive._DAMAGED not in str(cause), forged
             continue
-        loaded += 1
-        assert type(found) in registry._BY_CLASS
-        assert repr(found)
-        assert set(clone(found).get_params()) == set(model.get_params())
-        values = found.decision_function(rows_for(name, model))
+        accepted += 1
+        assert type(loaded) in registry._BY_CLASS
+        assert repr(loaded)
+        assert set(clone(loaded).get_params()) == set(model.get_params())
+        values = loaded.decision_function(rows_for(name, model))
         assert values.shape == (38,)
         assert values.dtype == np.float64
-        save(found, tmp_path / "y")
-    assert errors > loaded > 3
-
-
-def outcome(data, monkeypatch):
-    """The model in a file of these bytes, or what lies behind the error; files on a disk would take longer."""
-    monkeypatch.setattr(archive, "_file_bytes", lambda path, max_bytes: data)
-    try:
-        return None, load("x")
-    except ModelFileError as error:
-        assert "\n" not in str(error)  # noqa: PT017
-        return error.__cause__, None
-
-
-def mutated(data, rng):
-    """The bytes after an accident of one of several kinds."""
-    found, kind = bytearray(data), rng.randrange(8)
-    at = rng.randrange(len(found))
-    if kind == 0:
-        found[at] ^= 1 << rng.randrange(8)
-    elif kind == 1:
-        del found[at:]
-    elif kind == 2:
-        found[at:at] = rng.randbytes(rng.randrange(1, 9))
-    elif kind == 3:
-        length, to = rng.randrange(1, 200), rng.randrange(len(found))
-        found[at : at + length], found[to : to + length] = found[to : to + length], found[at : at + length]
-    elif kind == 4:
-        del found[at : at + rng.randrange(1, 50)]
-    elif kind == 5:
-        found[at : at + 8] = rng.choice([b"\0" * 8, b"\xff" * 8, rng.randbytes(8)])
-    else:  # a field of a zip header
-        marks = [k for k in range(len(data)) if data[k : k + 4] in (b"PK\x01\x02", b"PK\x03\x04", b"PK\x05\x06")]
-        place = rng.choice(marks) + rng.randrange(4, 46)
-        value = rng.choice([0, 1, 2**16 - 1, 2**31, 2**32 - 1, rng.randrange(2**32)])
-        found[place : place + 4] = value.to_bytes(4, "little")
-    return bytes(found)
-
-
-@pytest.mark.parametrize("name", ["rbf", "linear"])
-@pytest.mark.parametrize("checksum", ["as it was", "made right"])
-def test_mutated_files_are_refused_or_unchanged(name, checksum, tmp_path, monkeypatch):
-    """10,000 accidents; with the last checksum made right, the checks behind it are met as well."""
-    path = saved(fitted(name), tmp_path, compress=name == "linear")
-    sound, rng, unchanged = path.read_bytes(), random.Random(checksum + name), 0
-    expected = fitted(name).decision_function(X)
-    for _ in range(4000 if checksum == "as it was" else 1000):
-        data = mutated(sound, rng)
-        data = signed(data) if checksum == "made right" and len(data) > 64 else data
-        _, model = outcome(data, monkeypatch)
-        if model is not None:
-            unchanged += 1
-            assert checksum == "made right" or data == sound
-            np.testing.assert_array_equal(model.decision_function(X), expected)
-    assert unchanged < 300
+        save(loaded, tmp_path / "y")
+    assert errors > accepted > 3
 
 
 def test_a_stranger_in_a_file_is_named(tmp_path):
@@ -407,4 +186,12 @@ def test_a_stranger_in_a_file_is_named(tmp_path):
     with pytest.raises(ModelFileError, match="of the class 'Other', which is not registered here"):
         load(written(tmp_path / "x", manifest, entries))
     manifest["model"] = 1
-    refused(written(tmp_path / "x", manifest, {}), "listed but not there")
+    refused(written(tmp_path / "x", manifest, {}), "listed but missing")
+
+
+def test_a_model_that_is_not_fitted_is_refused(tmp_path):
+    """An estimator without fitted attributes may only be a parameter of another one."""
+    manifest, _ = opened(saved(fitted("search"), tmp_path))
+    estimator = {**manifest, "model": manifest["model"]["state"]["estimator"], "arrays": {}}
+    with pytest.raises(ModelFileError, match="PUSVC instance is not fitted yet"):
+        load(written(tmp_path / "x", estimator, {}))

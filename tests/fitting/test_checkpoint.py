@@ -8,11 +8,11 @@ import time
 import numpy as np
 import pytest
 
+from tests.fits import train
 from tests.oracles import random_problem, random_table
 from usmo import PUSVC
 from usmo.fitting import kernel as training
 from usmo.fitting.checkpoint import Checkpoint, fingerprint
-from usmo.fitting.kernel import train
 
 
 @pytest.fixture

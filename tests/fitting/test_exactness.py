@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.exactness import paper_problem
-from tests.oracles import dual, needs_data, optimum, random_problem
+from tests.fits import train
+from tests.oracles import dual, needs_data, optimum, paper_problem, random_problem
 from usmo.datasets import SMALL
-from usmo.fitting.kernel import train
-from usmo.kernels.matrix import Kernel, KernelMatrix
+from usmo.kernels.kernel import Kernel
+from usmo.kernels.matrix import KernelMatrix
 
 SOLVERS = ["usmo", "blocks"]
 KERNELS = [Kernel("linear"), Kernel("rbf", gamma=0.5), Kernel("poly", gamma=0.5, degree=2, coef0=1.0)]

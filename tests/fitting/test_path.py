@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from tests.fits import train
 from tests.oracles import random_problem, random_table
 from usmo import PUSVC, path
 from usmo.core.problem import PUProblem
-from usmo.fitting.kernel import train
 from usmo.fitting.path import train_path
 
 LAMS = [1e-1, 1e-2, 1e-3, 1e-4]

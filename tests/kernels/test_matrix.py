@@ -1,15 +1,15 @@
-"""Blocks against the formulas, dense against sparse, and the count of entries."""
+"""Kernel blocks and products against the formulas, dense against sparse, and the count of entries."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.svm import SVC
 
 from tests.oracles import rbf
-from usmo.kernels import matrix as kernels
-from usmo.kernels.gamma import resolve_gamma
-from usmo.kernels.matrix import Kernel, KernelMatrix, row_sums, stacked
+from usmo.kernels import matrix as matrix_module
+from usmo.kernels import tables
+from usmo.kernels.kernel import Kernel
+from usmo.kernels.matrix import KernelMatrix, row_sums, stacked
 
 NAMES = ["linear", "rbf", "poly", "sigmoid"]
 PARAMETERS = {"linear": {}, "rbf": {"gamma": 0.7}, "poly": {"gamma": 0.7, "degree": 2, "coef0": 1.0},
@@ -46,8 +46,8 @@ def test_blocks_follow_the_formulas(name, container, X):
 def test_products_in_many_tiles_equal_one_block(name, X, monkeypatch):
     whole = KernelMatrix(X, kernel(name))
     expected = whole.block(np.arange(30), np.arange(30))
-    monkeypatch.setattr(kernels, "_SIDE", 7)
-    monkeypatch.setattr(kernels, "TILE_BYTES", 8 * 7 * 7)
+    monkeypatch.setattr(matrix_module, "_SIDE", 7)
+    monkeypatch.setattr(tables, "TILE_BYTES", 8 * 7 * 7)
     matrix = KernelMatrix(X, kernel(name))
     v = np.arange(30.0)
     np.testing.assert_allclose(matrix.product(np.arange(30), np.arange(30), v), expected @ v, atol=1e-11)
@@ -82,26 +82,12 @@ def test_float32_rows_are_multiplied_in_float64(X):
 
 
 @pytest.mark.parametrize("offset", [1e4, 1e8])
-def test_rbf_of_rows_far_from_the_origin_keeps_its_digits(X, offset):
+def test_rbf_of_rows_far_from_the_origin_keeps_its_precision(X, offset):
     far = X + offset
     matrix = KernelMatrix(far, kernel("rbf"))
     expected = rbf(far, far, 0.7)
     np.testing.assert_allclose(matrix.block(np.arange(30), np.arange(30)), expected, atol=1e-12)
     np.testing.assert_allclose(matrix.cross_product(far[:3], np.ones(30)), expected[:3].sum(1), atol=1e-11)
-
-
-@pytest.mark.parametrize("gamma", ["scale", "auto", 0.3])
-def test_gamma_is_that_of_svc(gamma, X):
-    y = np.arange(30) % 2
-    for table in (X, sparse.csr_matrix(X)):
-        assert resolve_gamma(gamma, table) == pytest.approx(SVC(gamma=gamma).fit(table, y)._gamma)
-    assert resolve_gamma("scale", np.ones((3, 2))) == 1.0
-
-
-def test_gamma_counts_rows_by_their_weight(X):
-    weight = np.arange(30) % 3
-    repeated = np.repeat(X, weight, axis=0)
-    assert resolve_gamma("scale", X, weight.astype(float)) == pytest.approx(resolve_gamma("scale", repeated))
 
 
 def test_callable_with_the_wrong_shape_or_values_is_refused(X):
@@ -113,7 +99,7 @@ def test_callable_with_the_wrong_shape_or_values_is_refused(X):
         broken.block(np.arange(2), np.arange(2))
 
 
-def test_indefinite_kernels_are_seen(X):
+def test_indefinite_kernels_are_recognised(X):
     rows = np.arange(30)
     assert KernelMatrix(X, Kernel("poly", gamma=1.0, degree=2, coef0=1.0)).is_psd(rows)
     assert KernelMatrix(X @ X.T, Kernel("precomputed")).is_psd(rows)
@@ -123,9 +109,9 @@ def test_indefinite_kernels_are_seen(X):
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix, sparse.csr_array])
 @pytest.mark.parametrize("name", NAMES)
-def test_rows_given_to_another_part_of_the_table(X, container, name, monkeypatch):
-    """Parts held alike serve each other, for rows far from the origin and far apart too."""
-    monkeypatch.setattr(kernels, "_FUSED_FROM", 40)
+def test_kernel_rows_over_one_shard_from_rows_of_another(X, container, name, monkeypatch):
+    """Shards prepared with one centre exchange rows, also far from the origin and far apart."""
+    monkeypatch.setattr(matrix_module, "_FUSED_FROM", 40)
     for table in (X, 1e3 * X, X + (1e3 if name == "rbf" and container is np.asarray else 0.0)):
         whole = KernelMatrix(container(table), kernel(name))
         parts = np.arange(20), np.arange(20, 30)
@@ -135,10 +121,10 @@ def test_rows_given_to_another_part_of_the_table(X, container, name, monkeypatch
         expected = whole.block(np.arange(30), np.arange(30))
         scale = np.abs(expected).max()
         out = np.zeros((4, 20))
-        one.write_given(two.given(np.array([3, 5, 9])), out, np.array([2, 0, 3]))
+        one.write_rows(two.rows_at(np.array([3, 5, 9])), out, np.array([2, 0, 3]))
         np.testing.assert_allclose(out[[2, 0, 3]], expected[[23, 25, 29], :20], atol=1e-11 * scale)
         assert not out[1].any()
-        both = stacked([one.given(np.array([1, 4])), two.given(np.array([0]))])
+        both = stacked([one.rows_at(np.array([1, 4])), two.rows_at(np.array([0]))])
         v = np.array([1.0, -2.0, 3.0])
         np.testing.assert_allclose(
             two.product_with(both, v), expected[20:, [1, 4, 20]] @ v, atol=1e-11 * scale * np.abs(v).sum()

@@ -1,4 +1,4 @@
-"""Tables read by blocks: arrays, sparse matrices, memory maps and parts give the same sums and the same fits."""
+"""Tables read by row blocks: arrays, sparse matrices, memory maps and parts give the same sums and the same fits."""
 
 import sys
 
@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from usmo import LinearPUSVC
-from usmo.kernels.row_blocks import ArrayFeatures, Blocks, PartFeatures, Sums, column_means
+from usmo.kernels.row_blocks import ArrayFeatures, Blocks, OrderedSum, PartFeatures, column_means
 
 
 @pytest.fixture
@@ -20,9 +20,9 @@ def table():
     return X, y
 
 
-def write_parts(folder, X, kinds):
-    for k, (rows, kind) in enumerate(zip(np.array_split(np.arange(len(X)), len(kinds)), kinds, strict=True)):
-        if kind == "npy":
+def write_parts(folder, X, types):
+    for k, (rows, type_) in enumerate(zip(np.array_split(np.arange(len(X)), len(types)), types, strict=True)):
+        if type_ == "npy":
             np.save(folder / f"part{k}.npy", X[rows])
         else:
             columns = pyarrow.table({f"c{j}": X[rows, j] for j in range(X.shape[1])})
@@ -30,10 +30,10 @@ def write_parts(folder, X, kinds):
     return PartFeatures.directory(folder)
 
 
-@pytest.mark.parametrize("kinds", [["npy"] * 3, ["parquet"] * 3, ["npy", "parquet", "npy", "npy"]])
-def test_parts_are_one_table(table, tmp_path, kinds):
+@pytest.mark.parametrize("types", [["npy"] * 3, ["parquet"] * 3, ["npy", "parquet", "npy", "npy"]])
+def test_parts_are_read_as_one_table(table, tmp_path, types):
     X, y = table
-    parts = write_parts(tmp_path, X, kinds)
+    parts = write_parts(tmp_path, X, types)
     assert parts.shape == X.shape
     np.testing.assert_array_equal(parts.read(slice(100, 1500)), X[100:1500])
     np.testing.assert_array_equal(parts.take(np.array([0, 7, 1000, 2049])), X[[0, 7, 1000, 2049]])
@@ -51,7 +51,7 @@ def test_memory_map_and_array_give_the_same_fit(table, tmp_path):
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix, lambda X: X.astype(np.float32)])
-def test_sums_over_blocks(table, container, monkeypatch):
+def test_sums_over_blocks_equal_those_over_the_array(table, container, monkeypatch):
     monkeypatch.setattr("usmo.kernels.row_blocks._BLOCK_BYTES", 100)
     X = np.where(np.random.default_rng(1).random((2050, 6)) < 0.5, 0.0, table[0])
     blocks = Blocks(ArrayFeatures(container(X)))
@@ -77,7 +77,7 @@ def test_chosen_rows_that_do_not_fit_are_fetched_when_read(table, monkeypatch):
 
 
 def test_sums_are_made_in_the_order_of_the_blocks():
-    sums = Sums(10)
+    sums = OrderedSum(10)
     for start in (20, 0, 30, 10):
         sums.add(slice(start, start + 10), 10.0**-start)
     assert sums.total == ((1.0 + 1e-10) + 1e-20) + 1e-30
@@ -109,5 +109,5 @@ def test_bad_parts_are_refused(table, tmp_path):
 def test_missing_pyarrow_names_the_extra(table, tmp_path, monkeypatch):
     write_parts(tmp_path, table[0], ["parquet"])
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ImportError, match=r"usmo\[parquet\]"):
+    with pytest.raises(ImportError, match=r"usmo-learn\[parquet\]"):
         PartFeatures.directory(tmp_path)

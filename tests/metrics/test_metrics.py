@@ -72,10 +72,10 @@ def test_estimates_from_p_and_u_average_to_the_truth(scenario):
     rng = np.random.default_rng(0)
     draws = [draw(rng, scenario) for _ in range(300)]
     for name, true in truth().items():
-        found = [measured(name, y, f, scenario) for y, f in draws]
+        estimates = [measured(name, y, f, scenario) for y, f in draws]
         # a ratio of unbiased estimates is off by the order of 1/n
         ratio = 0.004 if name in ("pu_precision", "pu_f1", "lee_liu") else 0.0
-        assert np.mean(found) == pytest.approx(true, abs=3.5 * np.std(found) / np.sqrt(300) + ratio), name
+        assert np.mean(estimates) == pytest.approx(true, abs=3.5 * np.std(estimates) / np.sqrt(300) + ratio), name
 
 
 def test_truth_is_what_scikit_learn_measures_with_all_labels():
@@ -100,14 +100,14 @@ def test_truth_is_what_scikit_learn_measures_with_all_labels():
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_standard_error_is_the_spread_over_draws(scenario, loss):
     rng = np.random.default_rng(2)
-    found = []
+    draws = []
     for _ in range(500):
         y, f = draw(rng, scenario, n=400)
         kept = (np.cumsum(y) <= 60) | (y == 0) if scenario == "case-control" else np.ones(len(y), bool)
-        found.append(
+        draws.append(
             risk_with_error(y[kept], f[kept], prior=PRIOR, scenario=scenario, threshold=THRESHOLD, loss=loss)
         )
-    risks, errors = np.transpose(found)
+    risks, errors = np.transpose(draws)
     assert np.sqrt(np.mean(errors**2)) == pytest.approx(np.std(risks), rel=0.1)
 
 
@@ -125,13 +125,13 @@ def test_standard_error_in_the_case_control_scenario_is_the_sum_of_two_variances
 
 def test_standard_error_with_spread_weights_is_the_spread_over_draws():
     rng = np.random.default_rng(4)
-    found = []
+    draws = []
     for _ in range(500):
         y, f = draw(rng, "censored", n=400)
-        found.append(
+        draws.append(
             risk_with_error(y, f, prior=PRIOR, scenario="censored", sample_weight=rng.exponential(size=400))
         )
-    risks, errors = np.transpose(found)
+    risks, errors = np.transpose(draws)
     assert np.sqrt(np.mean(errors**2)) == pytest.approx(np.std(risks), rel=0.1)
 
 

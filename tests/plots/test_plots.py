@@ -33,7 +33,7 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-MISSING = r"pip install 'usmo\[plot\]'"
+MISSING = r'pip install "usmo-learn\[plot\]"'
 
 
 @pytest.fixture(autouse=True)
@@ -182,12 +182,12 @@ def test_path_marks_the_lowest_risk_the_choice_and_the_one_standard_error_rule()
 
 
 def selection(lam, gamma):
-    found = Selection(
+    chosen = Selection(
         lams=LAMS, gammas=np.array([0.1, 1.0, 10.0]), mean=np.stack([RISK + 0.1, RISK + 0.05, RISK]),
         error=np.tile(ERROR, (3, 1)), lam=lam, gamma=gamma, best_lam=1e-3, rows=np.empty(0, np.intp),
         held_out=np.empty(0),
     )  # fmt: skip
-    return SimpleNamespace(selection_=found)
+    return SimpleNamespace(selection_=chosen)
 
 
 def test_path_of_a_selection_has_a_line_per_gamma_with_the_chosen_one_marked():
@@ -284,6 +284,19 @@ def test_sensitivity_goes_over_the_interval_of_the_estimate(table, estimated):
     assert estimated[-1].prior == "estimate"
 
 
+def test_sensitivity_of_a_censored_sample_compares_the_positives_left_among_its_unlabelled_rows(table):
+    """π = 0.5 of 250 rows are 125 positives, of which 50 are labelled."""
+    X, y = table
+    censored = PUSVC(0.5, lam=0.01, scenario="censored").fit(X, y)
+    display = SensitivityDisplay.from_estimator(censored, X, y, priors=[0.3, 0.5])
+    assert display.top == 75
+    low, own = (fit.decision_function(X)[y == 0] for fit in path(censored, X, y, lams=[0.01], priors=[0.3, 0.5]))
+    first = set(np.argsort(-own)[:75])
+    np.testing.assert_array_equal(display.overlap, [len(first & set(np.argsort(-low)[:75])) / 75, 1.0])
+    with pytest.raises(ValueError, match="top must lie between 1 and the 200"):
+        SensitivityDisplay.from_estimator(censored, X, y, top=201)
+
+
 def test_sensitivity_of_a_given_prior_goes_from_half_to_one_and_a_half(table, model):
     display = SensitivityDisplay.from_estimator(model, *table)
     np.testing.assert_allclose(display.priors, np.linspace(0.2, 0.6, 9))
@@ -361,5 +374,5 @@ def test_missing_matplotlib_is_reported_with_the_extra_to_install(monkeypatch, t
 
 def test_importing_the_displays_does_not_load_matplotlib():
     code = "import sys, usmo.plots; print('matplotlib' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "False"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "False"

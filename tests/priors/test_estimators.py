@@ -6,8 +6,8 @@ from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier
 
 from usmo.priors import ESTIMATORS
-from usmo.priors.base import Sample
 from usmo.priors.row_based import _on_simplex
+from usmo.priors.samples import Sample
 from usmo.priors.saturation import posterior, quantile
 
 LIMITS = {"dedpul": 0.25, "elkan-noto": 0.12, "penalised-l1": 0.2, "km2": 0.12, "tice": 0.12}

@@ -119,7 +119,7 @@ def test_headings_sort_in_both_directions(browser, page):
     click(browser, "score")
     assert heads(browser)[2] == "ascending"
     assert [float(v) for v in column(browser, 2)] == sorted(scores)
-    assert "by score upwards" in browser.run("document.getElementById('told').textContent")
+    assert "by score upwards" in browser.run("document.getElementById('filter-status').textContent")
     click(browser, "rank")
     assert [int(v) for v in column(browser, 0)] == list(range(1, len(scores) + 1))
     click(browser, "rank")
@@ -145,7 +145,7 @@ def test_the_filter_shows_rows_that_hold_all_words(browser, page):
     assert len(found) == sum("row-" in text.lower() for text in everything)
     browser.type(" nothing-has-this")
     assert column(browser, 1) == []
-    assert browser.run("document.getElementById('told').textContent") == f"0 of {total} rows"
+    assert browser.run("document.getElementById('filter-status').textContent") == f"0 of {total} rows"
     browser.run("const f = document.getElementById('filter'); f.value = ''; f.dispatchEvent(new Event('input'))")
     assert len(column(browser, 0)) == total
     assert browser.problems == []

@@ -78,7 +78,7 @@ def test_bars_count_every_row_once_and_part_at_the_threshold():
     assert beyond >= 1
     at = int(np.flatnonzero(edges == 0.0)[0])
     for f in (f_p, f_u):
-        counts = figures._counted(f, edges)
+        counts = figures.rows_per_bin(f, edges)
         assert counts.sum() == len(f)
         assert counts[at:].sum() == (f > 0).sum()
 
@@ -88,7 +88,7 @@ def test_bars_of_equal_or_few_scores_have_room(f):
     edges, _ = figures.bins(f, f)
     assert (np.diff(edges) > 0).all()
     assert np.isfinite(edges).all()
-    assert figures._counted(f, edges).sum() == len(f)
+    assert figures.rows_per_bin(f, edges).sum() == len(f)
 
 
 @pytest.mark.parametrize(

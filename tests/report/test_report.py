@@ -2,8 +2,10 @@
 
 import base64
 import hashlib
+import io
 import itertools
 import re
+import sys
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -17,7 +19,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from tests.oracles import random_table
 from usmo import PUSVC, LinearPUSVC
-from usmo.report import build, refits, write
+from usmo.estimators.sensitivity import expected_positives
+from usmo.report import build, page, refits, write
 from usmo.report.formatting import chance, count, score
 
 VOID = {"meta", "input", "br", "img", "link", "base"}
@@ -94,7 +97,7 @@ def test_the_headline_numbers_are_those_of_the_model(model, rows, text):
     assert f"Between {low} and {high} of the {n} unlabelled rows are expected to be positive" in page.text
     assert f"about {round(model.prior_ * n)} (" in page.text
     assert f"The decision marks {marked}." in page.text
-    assert f"From {known.sum()} rows known to be positive and {n} rows" in page.text
+    assert f"From {known.sum()} rows known to be positive and {n} unlabelled rows" in page.text
     gap = float(re.search(r"within ([\d.]+) % of the optimum", page.text)[1]) / 100
     assert gap == pytest.approx(model.certificate_.relative_gap, rel=0.06)
 
@@ -129,15 +132,15 @@ def test_rows_without_ids_are_numbered_from_one(model, rows, text):
     assert "Rows are numbered from 1" in Page(text).text
 
 
-def test_quality_is_that_of_rows_held_back(model, rows, text):
+def test_quality_is_that_of_held_out_rows(model, rows, text):
     X, known = rows
     f = np.empty(len(known))
     for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, known):
         f[test] = PUSVC(model.prior_, lam=0.01).fit(X[train], known[train]).decision_function(X[test])
     found, page = int((f[known] > 0).sum()), Page(text).text
-    assert f"Of {known.sum()} known positives held back in this way, {found} w" in page
+    assert f"Of {known.sum()} known positives held out in this way, {found} w" in page
     auc = (roc_auc_score(known, f) - model.prior_ / 2) / (1 - model.prior_)
-    assert f"stands above a negative{min(max(auc, 0), 1):.2f}" in page
+    assert f"ranks above a negative{min(max(auc, 0), 1):.2f}" in page
     recall, q = found / known.sum(), (f[~known] > 0).mean()
     assert f"the marked rows that are positive{min(1, model.prior_ * recall / q):.2f}" in page
 
@@ -285,7 +288,7 @@ def test_of_a_censored_sample_the_known_rows_are_part_of_the_share(rows):
     censored = PUSVC(0.5, scenario="censored").fit(X, known)
     expected = round(0.5 * len(known) - known.sum())
     assert f"About {expected} of the {(~known).sum()} unlabelled rows" in page_of(censored, X, known).text
-    assert refits.expected_positives(0.1, 40, 120, "censored") == 0.0
+    assert expected_positives(0.1, 40, 120, "censored") == 0.0
 
 
 @pytest.mark.parametrize(("p", "n"), [(1, 1), (1, 3), (2, 2), (5, 1), (3, 40)])
@@ -380,3 +383,51 @@ def test_a_failed_page_leaves_the_old_one(model, rows, tmp_path):
 def test_wrong_arguments_are_refused_by_name(model, rows, change, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         build(**{"model": model, "X": rows[0], "known": rows[1], **change})
+
+
+def test_decision_values_that_are_given_are_not_computed_again(model, rows, text):
+    X, known = rows
+
+    class Counted(PUSVC):
+        def decision_function(self, X):
+            raise AssertionError("computed again")
+
+    copy = Counted()
+    copy.__dict__ = dict(model.__dict__)
+    f = model.decision_function(X)
+    without = build(model=model, X=X, known=known, source="table.csv", sensitivity=None)
+    given = build(model=copy, X=X, known=known, source="table.csv", sensitivity=None, f=f)
+    assert given.replace("Counted", "PUSVC") == without
+    with pytest.raises(ValueError, match=re.escape("f must hold a decision value for each of the 160 rows, got")):
+        build(model=model, X=X, known=known, f=f[1:])
+
+
+def test_markup_of_the_caller_is_text_too(model, rows):
+    class Markup(str):
+        __slots__ = ()
+
+        def __html__(self):
+            return str(self)
+
+    X, known = rows
+    bold = Markup("<b>bold</b>")
+    text = build(
+        model=model, X=X, known=known, ids=[bold] * 160, names=[bold] * 3, source=bold, title=bold, columns=[bold],
+        parameters={bold: bold, "command": bold}, fingerprint={bold: bold}, sensitivity=None,
+    )  # fmt: skip
+    assert "<b>" not in text
+    assert text.count("&lt;b&gt;") > 160
+
+
+def test_the_page_goes_to_a_stream_as_to_a_file(model, rows, tmp_path):
+    stream, arguments = io.BytesIO(), {"model": model, "X": rows[0], "known": rows[1], "sensitivity": None}
+    write(stream, **arguments)
+    write(tmp_path / "page.html", **arguments)
+    assert stream.getvalue() == (tmp_path / "page.html").read_bytes()
+
+
+def test_without_jinja2_the_extra_is_named(model, rows, monkeypatch):
+    page._templates.cache_clear()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=re.escape('reports need Jinja2: pip install "usmo-learn[tables]"')):
+        build(model=model, X=rows[0], known=rows[1])

@@ -1,4 +1,4 @@
-"""The reproduction: its three ways to an F-measure, resuming, the stopping test, the page, the command."""
+"""The reproduction: the three F-measures, resuming, the stopping test, the pages, the command."""
 
 import csv
 import subprocess
@@ -11,7 +11,8 @@ from tests.oracles import needs_data
 from usmo import cli
 from usmo.core.problem import PUProblem
 from usmo.datasets import SMALL
-from usmo.kernels.matrix import Kernel, KernelMatrix
+from usmo.kernels.kernel import Kernel
+from usmo.kernels.matrix import KernelMatrix
 from usmo.reproduce import cells, figure_report, figures, report, stopping, tables
 
 
@@ -19,13 +20,13 @@ def test_the_three_f_measures_by_hand():
     y = np.array([1, 1, 0, 0, 0, 1])
     unlabelled = np.array([1, 2, 3, 4])  # rows 0 and 5 are labelled; truth there 1 0 0 0: majority 0
     f = np.array([1.0, -1.0, -1.0, 1.0, -1.0, 1.0])
-    found = cells.scores(f, y, unlabelled)
-    # by position: predictions 1 0 0 1 against 1 0 0 0; class 0: found 2, predicted 2, true 3
-    assert found["published"] == pytest.approx(100 * 4 / 5)
-    # row by row: predictions 0 0 1 0; class 0: found 2, predicted 3, true 3
-    assert found["aligned"] == pytest.approx(100 * 4 / 6)
-    assert found["f1"] == 0.0
-    assert found["auc"] == pytest.approx(100 / 3)
+    scores = cells.scores(f, y, unlabelled)
+    # by position: predictions 1 0 0 1 against 1 0 0 0; class 0: hits 2, predicted 2, true 3
+    assert scores["by_position"] == pytest.approx(100 * 4 / 5)
+    # row by row: predictions 0 0 1 0; class 0: hits 2, predicted 3, true 3
+    assert scores["aligned"] == pytest.approx(100 * 4 / 6)
+    assert scores["f1"] == 0.0
+    assert scores["auc"] == pytest.approx(100 / 3)
 
 
 def test_published_numbers_are_complete():
@@ -53,16 +54,17 @@ def test_tables_are_resumed_and_reported(tmp_path, monkeypatch):
     assert len(calls) == 1
     difference, _ = tables.largest_difference(again, "usmo", "double_hinge_qp", "f1")
     assert difference <= 0.3
-    found = stopping.run(tmp_path, names=("heart",))
+    stopped = stopping.run(tmp_path, names=("heart",))
     assert list(csv.DictReader((tmp_path / "stopping.csv").open()))
-    page = report.write(tmp_path, again, found).read_text()
+    assert all(row["missing_pair"] <= row["violation"] + 1e-9 for row in stopped)
+    page = report.write(tmp_path, again, stopped).read_text()
     assert page.count("<table>") == 4
     assert "data:image/png;base64," in page
     assert "http" not in page.replace("http-equiv", "")
 
 
 def test_published_test_misses_two_rows_at_h():
-    """Two rows at σ = h whose f differ by ten satisfy the published conditions."""
+    """Two rows at σ = h whose f differ by ten satisfy the published conditions, not the complete ones."""
     X = np.array([[0.0], [10.0], [0.0]])
     problem = PUProblem.from_prior(0.5, 0.05, np.array([0]), np.array([1, 2]))
     matrix = KernelMatrix(X + 1.0, Kernel("linear"))
@@ -95,9 +97,9 @@ def test_figures_are_resumed_and_reported(tmp_path, monkeypatch):
     assert by_method["qp"] == pytest.approx(by_method["usmo"], abs=0.3)
     monkeypatch.setattr(figures, "curve", None)  # nothing is computed twice
     assert str(figures.run(tmp_path, quick=True)) == str(rows)
-    course = figures.passes((200, 300))
-    assert [run["n"] for run in course] == [200, 300]
-    page = figure_report.write(tmp_path, rows, course).read_text()
+    runs = figures.passes((200, 300))
+    assert [run["n"] for run in runs] == [200, 300]
+    page = figure_report.write(tmp_path, rows, runs).read_text()
     assert page.count("<img") == 5
 
 
@@ -106,19 +108,45 @@ def test_quick_commands_write_their_pages(tmp_path):
     """What a reader types, in the version that takes a minute."""
     for what in ("tables", "figures"):
         assert cli.main(["reproduce", what, "--quick", "--out", str(tmp_path)]) == 0
-    found = {path.name for path in tmp_path.iterdir()}
-    assert {"tables.csv", "stopping.csv", "averages.md", "figures-quick.csv"} <= found
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"tables.csv", "stopping.csv", "averages.md", "figures-quick.csv"} <= names
     assert len(list(tmp_path.glob("*.html"))) == 2
 
 
-def test_command_line(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("what", "missing"), [("tables", "australian.npz, heart.npz"), ("figures", "shuttle.npz")]
+)
+def test_missing_data_and_libraries_are_named_together_before_any_work(
+    tmp_path, monkeypatch, capsys, what, missing
+):
+    monkeypatch.setenv("USMO_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("USMO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setitem(sys.modules, "clarabel", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert cli.main(["reproduce", what, "--quick", "--out", str(tmp_path / "out")]) == 1
+    message = capsys.readouterr().err
+    assert 'usmo reproduce needs clarabel, matplotlib: pip install "usmo-learn[reproduce]"' in message
+    assert f"and {missing}" in message
+    assert "set USMO_DATA to the folder that holds them" in message
+    assert message.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_tables_on_openml_are_downloaded_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setenv("USMO_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("USMO_CACHE", str(tmp_path / "cache"))
+    fetched = []
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda data_id, **_: fetched.append(data_id) or 1 / 0)
+    monkeypatch.setattr(tables, "QUICK", ("ionosphere",))
+    with pytest.raises(FileNotFoundError, match=r"OpenML \(data set 59\) cannot be reached"):
+        tables.run(tmp_path / "out", 1, quick=True)
+    assert fetched == [59]
+    assert not (tmp_path / "out").exists()
+
+
+def test_command_line():
     assert cli.main(["reproduce", "everything"]) == 2
     assert cli.main(["reproduce", "tables", "--draws", "0"]) == 2
-    monkeypatch.setenv("USMO_DATA", str(tmp_path / "nothing"))
-    monkeypatch.setenv("USMO_CACHE", str(tmp_path / "nothing"))
-    monkeypatch.setattr(tables, "QUICK", ("heart",))
-    assert cli.main(["reproduce", "tables", "--quick", "--jobs", "1", "--out", str(tmp_path)]) == 1
-    assert "set USMO_DATA to the folder that holds heart.npz" in capsys.readouterr().err
     shown = subprocess.run([sys.executable, "-m", "usmo", "reproduce", "--help"], capture_output=True, text=True)
     assert shown.returncode == 0
     assert "Example: usmo reproduce tables" in shown.stdout

@@ -1,24 +1,24 @@
-"""The block solver over several shards: the same solution for the same kernel rows, and little is sent."""
+"""The block solver over several shards: the same solution from the same kernel rows, and what is sent to shards."""
 
 import pickle
-from functools import partial
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+from tests.fits import solve_blocks
 from tests.oracles import random_problem, random_table, shortfall
 from usmo.core import shards
 from usmo.core.problem import PUProblem
-from usmo.core.shards import Each, Here
-from usmo.kernels import matrix as kernels
+from usmo.core.shards import LocalShards, PerShard
+from usmo.core.solution import EvaluatedPoint
+from usmo.kernels import matrix as matrix_module
 from usmo.kernels import tiles
-from usmo.kernels.matrix import Given, Kernel, KernelMatrix, row_sums
-from usmo.solvers import block_shards as columns
-from usmo.solvers import blocks
-from usmo.solvers import pair_steps as smo
-from usmo.solvers import starts as start
-from usmo.solvers.block_shards import Columns, columns_of
+from usmo.kernels.kernel import Kernel
+from usmo.kernels.matrix import KernelMatrix, KernelRows, row_sums
+from usmo.solvers import blocks, pair_steps, starts
+from usmo.solvers.block_rows import BlockRows
+from usmo.solvers.block_shards import BlockShard
 
 N, D = 3000, 7
 SIZES = [1500, 100, 1400]
@@ -33,10 +33,10 @@ TABLES = {
     "callable": (Kernel(lambda A, B: np.tanh(0.02 * A @ B.T) + A @ B.T), False),
 }
 ROUNDED = {"linear CSR", "poly CSR", "callable"}
-"""Tables for which one shard takes other rows too, up to 6 of 1,200, if X is multiplied by 1 ± 1e-15."""
+"""Tables whose last digits decide which rows enter a block: up to 6 of 1,200 differ if X is multiplied by 1 ± 1e-15."""
 
 
-def task(kernel, is_sparse=False, weighted=False, n=N, lam=1e-3):
+def problem_with(kernel, is_sparse=False, weighted=False, n=N, lam=1e-3):
     X, y = random_table(0, n, 40, D, 0.3)
     rng = np.random.default_rng(1)
     if is_sparse:
@@ -48,28 +48,29 @@ def task(kernel, is_sparse=False, weighted=False, n=N, lam=1e-3):
     return problem, KernelMatrix(X, kernel)
 
 
-def spread_over(problem, matrix, sizes, dtype=np.float64, cache_size=1000.0, team=Here):
-    """A workspace over shards made from raw rows, as a cluster makes them."""
+def rows_in_shards(problem, matrix, sizes, dtype=np.float64, cache_size=1000.0, kind=LocalShards):
+    """Block rows over shards made from raw rows, as a cluster makes them."""
     rows, n, ends = matrix.X[problem.unlabelled], problem.n, np.cumsum(sizes)
     parts = [rows[end - size : end] for size, end in zip(sizes, ends, strict=True)]
     sums = [row_sums(part, matrix.kernel, n) for part in parts]
     centre = None if sums[0] is None else sum(sums) / n
-    positives, share = matrix.X[problem.positives], problem.c1 / problem.total
-    pieces = [
-        columns_of(part, matrix.kernel, dtype, n, centre, end - len_, positives, share)
-        for part, len_, end in zip(parts, sizes, ends, strict=True)
+    P_rows, share = matrix.X[problem.positives], problem.c1 / problem.total
+    block_shards = [
+        BlockShard.of_rows(part, matrix.kernel, dtype, n, centre, end - size, P_rows, share)
+        for part, size, end in zip(parts, sizes, ends, strict=True)
     ]
-    return blocks.Workspace.over(team(*pieces), sizes, dtype, cache_size, n * problem.p)
+    return BlockRows(kind(*block_shards), sizes, dtype, cache_size, n * problem.p, least=blocks.BLOCK)
 
 
-def both(problem, matrix, sizes=SIZES, team=Here, **options):
-    one = blocks.Workspace.of(problem, matrix, np.float64, 1000.0)
-    many = spread_over(problem, matrix, sizes, team=team)
-    return [blocks.solve(problem, None, workspace=space, tol=1e-4, **options) for space in (one, many)]
+def solve_both(problem, matrix, sizes=SIZES, kind=LocalShards, start=None, **options):
+    """Solutions over one shard and over several."""
+    one = blocks.local_rows(problem, matrix, np.float64, 1000.0)
+    many = rows_in_shards(problem, matrix, sizes, kind=kind)
+    return [blocks.solve(problem, rows, start, tol=1e-4, **options) for rows in (one, many)]
 
 
-def agree(one, many, rounded=False):
-    """``rounded``: the last digits decide which rows are taken on the way, so that τ is all that holds."""
+def assert_agree(one, many, rounded=False):
+    """``rounded``: rounding decides which rows enter a block, so the solutions agree to τ only."""
     assert one.status == many.status == "optimal"
     np.testing.assert_array_equal(one.sigma > 0.0, many.sigma > 0.0)
     if rounded:
@@ -87,65 +88,64 @@ def agree(one, many, rounded=False):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("table", TABLES)
-def test_three_shards_give_what_one_gives(table, weighted):
+def test_three_shards_give_the_solution_of_one(table, weighted):
     assert SIZES[1] < blocks.BLOCK // 2
-    agree(*both(*task(*TABLES[table], weighted=weighted)), rounded=table in ROUNDED)
+    assert_agree(*solve_both(*problem_with(*TABLES[table], weighted=weighted)), rounded=table in ROUNDED)
 
 
-def test_sparse_rows_that_are_too_many_to_be_held_dense(monkeypatch):
-    problem, matrix = task(RBF, is_sparse=True)
-    dense = blocks.solve(problem, matrix, tol=1e-4)
-    monkeypatch.setattr(
-        kernels, "_DENSE_COPY", N * D // 2
-    )  # the subsample is held dense, in all shards or in none
-    one, many = both(problem, matrix)
-    agree(one, many)
+def test_sparse_tables_too_large_to_be_held_dense(monkeypatch):
+    problem, matrix = problem_with(RBF, is_sparse=True)
+    dense = solve_blocks(problem, matrix, tol=1e-4)
+    # the subsample still fits, so all shards hold it dense
+    monkeypatch.setattr(matrix_module, "_DENSE_COPY", N * D // 2)
+    one, many = solve_both(problem, matrix)
+    assert_agree(one, many)
     np.testing.assert_allclose(many.G, dense.G, atol=1e-2)
 
 
-@pytest.mark.parametrize("how", ["start", "known"])
-def test_starts_and_known_values(how):
-    problem, matrix = task(RBF, weighted=True)
-    first = blocks.solve(problem, matrix, tol=0.1)
-    known = (first.sigma, first.G) if how == "known" else None
-    begin = first.sigma if how == "known" else start.uniform(problem)
-    one, many = both(problem, matrix, start=begin, known=known)
-    agree(one, many)
-    assert (one.kernel_rows < 0.5 * N) == (how == "known")
+@pytest.mark.parametrize("evaluated", [False, True])
+def test_starts_with_and_without_their_G(evaluated):
+    problem, matrix = problem_with(RBF, weighted=True)
+    first = solve_blocks(problem, matrix, tol=0.1)
+    point = EvaluatedPoint(first.sigma, first.G) if evaluated else None
+    start = first.sigma if evaluated else starts.uniform(problem)
+    one, many = solve_both(problem, matrix, start=start, point=point)
+    assert_agree(one, many)
+    assert (one.kernel_rows < 0.5 * N) == evaluated
 
 
-def test_shards_of_single_rows_of_which_none_is_in_the_subsample():
-    problem, matrix = task(RBF)
+def test_shards_of_single_rows_with_none_of_them_in_the_subsample():
+    problem, matrix = problem_with(RBF)
     sample = np.random.default_rng(N).permutation(N)[: N // 4]
     alone = int(np.setdiff1d(np.arange(1000, N), sample)[0])
-    agree(*both(problem, matrix, sizes=[alone, 1, N - alone - 1]))
+    assert_agree(*solve_both(problem, matrix, sizes=[alone, 1, N - alone - 1]))
     few = random_problem(1, n=12, p=4)
-    many = blocks.solve(few[0], None, workspace=spread_over(*few, [1] * 12), tol=1e-6)
+    many = blocks.solve(few[0], rows_in_shards(*few, [1] * 12), tol=1e-6)
     assert shortfall(*few, many.sigma) <= 1e-7
 
 
 def test_float32_shards_and_a_small_cache_reach_the_tolerance():
-    problem, matrix = task(RBF)
-    best = blocks.solve(problem, matrix, tol=1e-4)
-    space = spread_over(problem, matrix, SIZES, np.float32, cache_size=1.0)
-    assert space.slots.capacity == blocks.BLOCK  # a megabyte in all shards together would be 87 rows
-    found = blocks.solve(problem, None, workspace=space, tol=1e-3)
-    assert found.status == "optimal"
-    np.testing.assert_allclose(found.G + found.beta, best.G + best.beta, atol=1e-2)
+    problem, matrix = problem_with(RBF)
+    best = solve_blocks(problem, matrix, tol=1e-4)
+    rows = rows_in_shards(problem, matrix, SIZES, np.float32, cache_size=1.0)
+    assert rows.slots.capacity == blocks.BLOCK  # a megabyte in all shards together would be 87 rows
+    solution = blocks.solve(problem, rows, tol=1e-3)
+    assert solution.status == "optimal"
+    np.testing.assert_allclose(solution.G + solution.beta, best.G + best.beta, atol=1e-2)
 
 
-def test_workspace_knows_its_mean_and_serves_many_lambdas():
-    problem, matrix = task(RBF)
-    space = spread_over(problem, matrix, SIZES)
-    local = blocks.Workspace.of(problem, matrix, np.float64, 1000.0)
-    np.testing.assert_allclose(space.mean, local.mean, rtol=1e-12)
+def test_rows_in_shards_have_the_same_mean_and_serve_several_lambdas():
+    problem, matrix = problem_with(RBF)
+    many = rows_in_shards(problem, matrix, SIZES)
+    local = blocks.local_rows(problem, matrix, np.float64, 1000.0)
+    np.testing.assert_allclose(many.mean, local.mean, rtol=1e-12)
     for lam in (1e-2, 1e-3):
-        at = PUProblem.from_prior(0.3, lam, problem.positives, problem.unlabelled)
-        agree(*(blocks.solve(at, None, workspace=here, tol=1e-4) for here in (local, space)))
+        other = PUProblem.from_prior(0.3, lam, problem.positives, problem.unlabelled)
+        assert_agree(*(blocks.solve(other, rows, tol=1e-4) for rows in (local, many)))
 
 
-def test_state_saved_on_the_way_belongs_together():
-    problem, matrix = task(RBF)
+def test_saved_G_belongs_to_the_saved_sigma():
+    problem, matrix = problem_with(RBF)
     K = matrix.block(problem.unlabelled, problem.unlabelled)
     q = matrix.product(problem.unlabelled, problem.positives, problem.c1)
     errors = []
@@ -153,116 +153,111 @@ def test_state_saved_on_the_way_belongs_together():
     def save(sigma, get_G, target):
         errors.append(np.abs(get_G() - (q - K @ sigma)).max())
 
-    blocks.solve(problem, None, workspace=spread_over(problem, matrix, SIZES), tol=1e-4, save=save)
+    blocks.solve(problem, rows_in_shards(problem, matrix, SIZES), tol=1e-4, save=save)
     assert len(errors) > 3
     assert max(errors) < 1e-9
 
 
-class Post(Here):
-    """Shards to which everything goes by post, and comes back read-only; keeps the account of what was sent."""
+class PickledShards(LocalShards):
+    """Shards to which arguments and from which results go pickled, and arrive read-only; records what was sent."""
 
-    def __init__(self, *pieces):
-        super().__init__(*pieces)
-        self.fetched, self.sent, self.largest, self.calls = [], [], 0, []
+    def __init__(self, *block_shards):
+        super().__init__(*block_shards)
+        self.gathered, self.sent, self.largest, self.calls = [], [], 0, []
 
-    def gather(self, work, *args):
+    def gather(self, function, *args):
         depth = 0
-        while work is shards._inside:
-            work, args, depth = args[1], args[2:], depth + 1
-        self.calls.append(work.__name__)
+        while function is shards._call_on_attribute:
+            function, args, depth = args[1], args[2:], depth + 1
+        self.calls.append(function.__name__)
         answers = []
         for k, shard in enumerate(self.shards):
-            mine = [arg[k] if isinstance(arg, Each) else arg for arg in args]
+            own = [arg[k] if isinstance(arg, PerShard) else arg for arg in args]
             for _ in range(depth):
-                shard = shard.below
-            for arg in mine:
-                if isinstance(arg, Given):
+                shard = shard.subsample
+            for arg in own:
+                if isinstance(arg, KernelRows):
                     self.sent.append((depth, arg.rows.shape[0]))
-            answer = self.posted(partial(work, shard), self.posted(None, work, *mine)[1:])
-            if work is columns.rows_of:
-                self.fetched.append((depth, answer.rows.shape[0]))
+            _, *received = self.transfer((function, *own))
+            answer = self.transfer(function(shard, *received))
+            if function is BlockShard.rows_at:
+                self.gathered.append((depth, answer.rows.shape[0]))
             answers.append(answer)
         return answers
 
-    def posted(self, work, args, *more):
-        """What arrives of the arguments; of the answer to them, if there is work."""
-        value = (args, *more) if work is None else work(*args)
+    def transfer(self, value):
+        """The value after pickling. ``largest`` is the size of the largest one without rows of the table."""
         buffers = []
         text = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
-        rows = [part for part in (value if isinstance(value, tuple) else ()) if isinstance(part, Given)]
-        given = 0 if isinstance(value, Given) else len(pickle.dumps(rows))
-        if not isinstance(value, Given):
-            for part in value if isinstance(value, (tuple, list)) else [value]:
-                wide = getattr(part, "ndim", 0) == 2 and part.shape[1] == D
-                assert not wide, "rows of the table are sent as something else"
+        if not isinstance(value, KernelRows):
+            items = value if isinstance(value, (tuple, list)) else [value]
+            assert not any(getattr(item, "ndim", 0) == 2 and item.shape[1] == D for item in items), (
+                "rows of the table are sent in another form than KernelRows"
+            )
+            rows = [item for item in items if isinstance(item, KernelRows)] if isinstance(value, tuple) else []
             size = len(text) + sum(buffer.raw().nbytes for buffer in buffers)
-            self.largest = max(self.largest, size - given)
+            self.largest = max(self.largest, size - len(pickle.dumps(rows)))
         return pickle.loads(text, buffers=[bytes(buffer) for buffer in buffers])
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_only_rows_whose_kernel_rows_are_computed_are_sent(is_sparse, monkeypatch):
     if is_sparse:
-        monkeypatch.setattr(kernels, "_DENSE_COPY", 0)
-    problem, matrix = task(RBF, is_sparse)
-    posts = []
+        monkeypatch.setattr(matrix_module, "_DENSE_COPY", 0)
+    problem, matrix = problem_with(RBF, is_sparse)
+    made = []
 
-    def team(*pieces):
-        posts.append(Post(*pieces))
-        return posts[-1]
+    def pickled(*block_shards):
+        made.append(PickledShards(*block_shards))
+        return made[-1]
 
-    one, many = both(problem, matrix, team=team)
-    agree(one, many)
-    (post,) = posts
+    one, many = solve_both(problem, matrix, kind=pickled)
+    assert_agree(one, many)
+    (transfers,) = made
     sizes = {0: N, 1: N // 4}
-    entries = sum(rows * sizes[depth] for depth, rows in post.fetched)
+    entries = sum(rows * sizes[depth] for depth, rows in transfers.gathered)
     assert many.kernel_rows * N == problem.p * N + entries
-    # to each shard once
-    assert sum(rows for _, rows in post.sent) == len(SIZES) * sum(rows for _, rows in post.fetched)
-    # else: the columns of a block, or some numbers for each row
-    assert post.largest < 8 * blocks.BLOCK**2 + 4 * 8 * N
-    # the shards have counted the same entries, but for those of the subsample, whose shards are gone
-    assert sum(shard.matrix.entries for shard in post.shards) == sum(
-        rows * N for depth, rows in post.fetched if depth == 0
+    # every gathered row goes to each shard once
+    assert sum(rows for _, rows in transfers.sent) == len(SIZES) * sum(rows for _, rows in transfers.gathered)
+    # anything else is at most the columns of a block, or some numbers for each row
+    assert transfers.largest < 8 * blocks.BLOCK**2 + 4 * 8 * N
+    # the shards counted the same entries; those of the subsample are gone with its shards
+    assert sum(shard.matrix.entries for shard in transfers.shards) == sum(
+        rows * N for depth, rows in transfers.gathered if depth == 0
     )
-    assert all(shard.below is None for shard in post.shards)
+    assert all(shard.subsample is None for shard in transfers.shards)
 
 
-def test_round_is_three_calls():
-    problem, matrix = task(RBF)
-    space = spread_over(problem, matrix, SIZES, team=Post)
-    found = blocks.solve(problem, None, start.uniform(problem), workspace=space, tol=1e-4)
-    calls = space.team.calls[:-1]  # the last fetches G
+def test_round_is_at_most_three_calls():
+    problem, matrix = problem_with(RBF)
+    rows = rows_in_shards(problem, matrix, SIZES, kind=PickledShards)
+    solution = blocks.solve(problem, rows, starts.uniform(problem), tol=1e-4)
+    calls = rows.shards.calls[:-1]  # the last call gets G
     first = calls.index("advance")
-    assert calls[first + 1 :].count("advance") == found.iterations
-    assert set(calls[first + 1 :]) <= {"rows_of", "block_of", "advance"}
-    assert len(calls[first + 1 :]) <= 3 * found.iterations
+    assert calls[first + 1 :].count("advance") == solution.iterations
+    assert set(calls[first + 1 :]) <= {"rows_at", "block", "advance"}
+    assert len(calls[first + 1 :]) <= 3 * solution.iterations
 
 
-def test_precomputed_kernel_needs_its_table_in_one_place():
+def test_precomputed_kernel_needs_its_table_in_one_shard():
     problem, matrix = random_problem(2, n=20, p=4)
     K = KernelMatrix(matrix.block(np.arange(24), np.arange(24)), Kernel("precomputed"))
-    pieces = [
-        Columns(K.restrict(problem.unlabelled[part], np.float64), np.ones(10), part.start)
+    block_shards = [
+        BlockShard(K.restrict(problem.unlabelled[part], np.float64), np.ones(10), part.start)
         for part in (slice(0, 10), slice(10, 20))
     ]
-    with pytest.raises(ValueError, match="a precomputed kernel has no rows to hand out"):
-        blocks.Workspace.over(Here(*pieces), [10, 10], np.float64, 1.0, 0)
-
-
-def test_solver_needs_a_kernel_matrix_or_a_workspace():
-    problem, _ = random_problem(0)
-    with pytest.raises(ValueError, match="either a kernel matrix or a workspace"):
-        blocks.solve(problem, None)
+    with pytest.raises(ValueError, match="a precomputed kernel needs its whole table in one shard"):
+        BlockRows(LocalShards(*block_shards), [10, 10], np.float64, 1.0, 0, least=blocks.BLOCK)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_what_comes_read_only_has_nothing_compiled_again(dtype):
-    problem, matrix = task(RBF)
+def test_read_only_arguments_compile_no_loop_again(dtype):
+    problem, matrix = problem_with(RBF)
     loops = [tiles._subtract_rows, tiles._write32, tiles._write64, tiles._finish32, tiles._finish64]
-    loops += [tiles._add_rows32, smo.steps_on_set]
+    loops += [tiles._add_rows32, pair_steps.steps_on_set]
     counts = []
-    for team in (Here, Post):
-        blocks.solve(problem, None, workspace=spread_over(problem, matrix, SIZES, dtype, team=team))
-        counts.append([len(loop.signatures) for loop in loops])
+    for kind in (LocalShards, PickledShards):
+        blocks.solve(problem, rows_in_shards(problem, matrix, SIZES, dtype, kind=kind))
+        counts.append([len(loop.dispatcher().signatures) for loop in loops])
     assert counts[0] == counts[1]
+    assert all(counts[0][k] for k in (0, -1))

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from benchmarks.exactness import paper_problem
-from tests.oracles import needs_data, optimum, random_problem
+from tests.fits import train
+from tests.oracles import needs_data, optimum, paper_problem, random_problem
 from usmo.core.problem import PUProblem
 from usmo.core.shards import Here
 from usmo.datasets import SMALL
-from usmo.fitting.kernel import train
 from usmo.fitting.linear import certified, train_linear
-from usmo.kernels.matrix import Kernel, KernelMatrix
+from usmo.kernels.kernel import Kernel
+from usmo.kernels.matrix import KernelMatrix
 from usmo.kernels.row_blocks import ArrayFeatures, Blocks, column_means
 from usmo.solvers import interior, linear
 from usmo.solvers import interior_shards as interior_rows
@@ -185,7 +185,7 @@ def test_standing_in_one_pass_is_what_the_problem_says():
     assert max(0.0, high - low) == pytest.approx(problem.kkt_violation(sigma, f))
     assert slack == pytest.approx(problem.gap(sigma, 0.0, f))
     assert concave == pytest.approx(problem.concave_part(sigma))
-    assert nonbound == problem.nonbound(sigma).sum()
+    assert nonbound == problem.at(sigma).nonbound.sum()
 
 
 def test_start_lies_on_the_central_path():

@@ -57,7 +57,7 @@ def test_line_search_agrees_with_the_papers_four_cases(pair, k_ii, k_jj, correla
 
 
 @given(violating_pairs())
-def test_step_on_a_violating_pair_lowers_the_objective_as_lemma_2p_says(pair):
+def test_step_on_a_violating_pair_lowers_the_objective_as_lemma_2_proves(pair):
     si, sj, ci, cj, _, _, eta, tau, slope = pair
     t, decrease = line_search(slope, eta, si, sj, ci, cj)
     assert t > 0.0  # Lemma 2(a)
@@ -69,7 +69,7 @@ def test_step_on_a_violating_pair_lowers_the_objective_as_lemma_2p_says(pair):
 def test_pair_is_not_violating_after_its_step(pair):
     si, sj, ci, cj, G_i, G_j, eta, tau, slope = pair
     new_i, new_j, _ = pair_step(slope, eta, si, sj, ci, cj)
-    # G_i - G_j falls by η per unit moved; how it is split between the two does not matter
+    # G_i - G_j falls by η per unit moved; any split between the two gives the same slopes
     moved = new_i - si
     up, dn = slope_up(new_i, ci, G_i - 0.5 * eta * moved), slope_dn(new_j, cj, G_j + 0.5 * eta * moved)
     rounding = 1e-9 * (1.0 + abs(G_i) + abs(G_j) + eta * (ci + cj))
@@ -80,7 +80,7 @@ def test_pair_is_not_violating_after_its_step(pair):
 
 
 @given(st.floats(0.0, 1.0), bound)
-def test_snapping_moves_by_rounding_only_and_hits_the_three_values(a, c2):
+def test_snapping_changes_by_rounding_only_and_gives_the_three_values_exactly(a, c2):
     assert abs(snapped(a * c2, c2) - a * c2) <= 1e-13 * c2
     for special in (0.0, 0.5 * c2, c2):
         assert snapped(special + 4e-16 * c2, c2) == special

@@ -1,4 +1,4 @@
-"""The oracle itself, against closed forms and brute force."""
+"""The dense QP against closed forms, brute force and a minimisation of the primal."""
 
 import sys
 
@@ -9,7 +9,8 @@ from scipy.optimize import minimize
 from tests.oracles import dual, fresh_G, random_problem
 from usmo import PUSVC
 from usmo.core.problem import PUProblem
-from usmo.kernels.matrix import Kernel, KernelMatrix
+from usmo.kernels.kernel import Kernel
+from usmo.kernels.matrix import KernelMatrix
 from usmo.solvers import qp
 
 
@@ -23,35 +24,35 @@ def test_two_rows_solved_by_hand():
     X = np.array([[1.0], [1.0], [-1.0]])
     problem = PUProblem.from_prior(0.5, 1.0, np.array([0]), np.array([1, 2]))
     matrix = KernelMatrix(X, Kernel("linear"))
-    found = qp.solve(problem, matrix)
+    solution = qp.solve(problem, matrix)
     # σ1 + σ2 = ¼, c2 = ¼, h = ⅛: F = ½(σ1-σ2)² - ¼(σ1-σ2) - Σmin, lowest at σ1-σ2 = 0
     grid = np.linspace(0, 0.25, 100_001)
     values = 0.5 * (2 * grid - 0.25) ** 2 - 0.25 * (2 * grid - 0.25) - 2 * np.minimum(grid, 0.25 - grid)
-    assert dual(problem, matrix, found.sigma) == pytest.approx(values.min(), abs=1e-9)
-    np.testing.assert_allclose(found.sigma[0], grid[values.argmin()], atol=1e-5)
+    assert dual(problem, matrix, solution.sigma) == pytest.approx(values.min(), abs=1e-9)
+    np.testing.assert_allclose(solution.sigma[0], grid[values.argmin()], atol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_no_feasible_direction_improves_on_it(seed):
+def test_no_feasible_direction_lowers_the_objective(seed):
     problem, matrix = random_problem(seed, n=8, p=3)
-    found = qp.solve(problem, matrix)
-    best = dual(problem, matrix, found.sigma)
+    solution = qp.solve(problem, matrix)
+    best = dual(problem, matrix, solution.sigma)
     rng = np.random.default_rng(seed)
     for _ in range(300):
         other = problem.repair(rng.random(8) * problem.c2, rng.permutation(8))
         for t in (1.0, 0.1, 1e-3):
-            assert dual(problem, matrix, (1 - t) * found.sigma + t * other) >= best - 1e-10 * abs(best)
+            assert dual(problem, matrix, (1 - t) * solution.sigma + t * other) >= best - 1e-10 * abs(best)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_primal_minimised_directly_gives_the_same_value(seed):
-    """The primal in (α, β), smoothed, by a quasi-Newton method that knows nothing of the dual."""
+    """The primal in (α, β), smoothed, by a quasi-Newton method that does not use the dual."""
     problem, matrix = random_problem(seed, n=10, p=3, lam=0.1)
     rows = np.arange(13)
     K = matrix.block(rows, rows)
-    found = qp.solve(problem, matrix)
-    g = K @ problem.table_coefficients(found.sigma, 13)
-    proof = problem.certificate(found.sigma, found.beta, g[problem.positives], g[problem.unlabelled])
+    solution = qp.solve(problem, matrix)
+    g = K @ problem.table_coefficients(solution.sigma, 13)
+    proof = problem.certificate(solution.sigma, solution.beta, g[problem.positives], g[problem.unlabelled])
 
     def primal(x, smooth):
         f = K @ x[:-1] + x[-1]
@@ -67,15 +68,15 @@ def test_primal_minimised_directly_gives_the_same_value(seed):
     assert primal(x, 1e-5) >= proof.dual - 1e-4
 
 
-def test_solution_is_certified_to_1e9_and_its_beta_fits():
+def test_relative_gap_of_solution_and_beta_is_at_most_1e9():
     for seed in range(5):
         problem, matrix = random_problem(seed, n=60, p=10, lam=1e-3)
-        found = qp.solve(problem, matrix)
-        G = fresh_G(problem, matrix, found.sigma)
-        assert problem.gap(found.sigma, found.beta, G) <= 1e-9 * abs(dual(problem, matrix, found.sigma))
+        solution = qp.solve(problem, matrix)
+        G = fresh_G(problem, matrix, solution.sigma)
+        assert problem.gap(solution.sigma, solution.beta, G) <= 1e-9 * abs(dual(problem, matrix, solution.sigma))
 
 
 def test_missing_library_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "clarabel", None)
-    with pytest.raises(ImportError, match=r'solver="qp" needs the extra "qp": pip install "usmo\[qp\]"'):
+    with pytest.raises(ImportError, match=r"solver='qp' needs Clarabel: pip install \"usmo-learn\[qp\]\""):
         PUSVC(0.5, solver="qp").fit([[0.0], [1.0], [2.0]], [0, 0, 1])

@@ -1,30 +1,29 @@
-"""The paper's algorithm: the lemmas on its steps, its account, its cache."""
+"""The paper's algorithm: the lemmas on its steps, the record of its passes, its row cache."""
 
 import itertools
 
 import numpy as np
 import pytest
 
+from tests.fits import train
 from tests.oracles import dual, fresh_G, random_problem, shortfall
 from usmo.core.problem import PUProblem
-from usmo.fitting import kernel as training
-from usmo.fitting.kernel import train
-from usmo.kernels.matrix import Kernel, KernelMatrix
-from usmo.solvers import starts as start
-from usmo.solvers import usmo
+from usmo.kernels.kernel import Kernel
+from usmo.kernels.matrix import KernelMatrix
+from usmo.solvers import starts, usmo
 
 KERNELS = [Kernel("linear"), Kernel("rbf", gamma=0.5), Kernel("poly", gamma=0.5, degree=2, coef0=1.0)]
 
 
-@pytest.mark.parametrize("make", [start.uniform, lambda problem: start.previous(problem, np.zeros(problem.n))])
+@pytest.mark.parametrize("make", [starts.uniform, lambda problem: starts.previous(problem, np.zeros(problem.n))])
 def test_optimum_does_not_depend_on_the_start(make):
     problem, matrix = random_problem(3, n=60, p=8, lam=1e-3)
     solution = usmo.solve(problem, matrix, make(problem), tol=1e-6)
     assert shortfall(problem, matrix, solution.sigma) <= 1e-8
 
 
-def test_two_rows_at_h_are_not_taken_for_optimal():
-    """f ten apart, both at σ = h: the published conditions stop here, the complete ones go on to the optimum."""
+def test_solver_leaves_a_start_with_two_rows_at_h_and_f_ten_apart():
+    """The published stopping test would stop at this start; the complete one leads to the optimum."""
     X = np.array([[5.0], [1.0], [-1.0]])
     problem = PUProblem.from_prior(0.5, 0.25, np.array([0]), np.array([1, 2]))
     matrix = KernelMatrix(X, Kernel("linear"))
@@ -37,14 +36,14 @@ def test_two_rows_at_h_are_not_taken_for_optimal():
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_every_step_lowers_the_objective_as_the_paper_proves(kernel):
-    """One step at a time: F falls by at least τ/(2√2)·‖Δσ‖ (Lemma 2p), and the constraints hold."""
+def test_every_step_lowers_the_objective_as_lemma_2_proves(kernel):
+    """One step at a time, F falls by at least τ/(2√2)·‖Δσ‖."""
     tau = 1e-3
     problem, matrix = random_problem(5, n=40, p=5, lam=1e-3, kernel=kernel)
-    sigma = start.paper(problem, matrix)
+    sigma = starts.paper(problem, matrix)
     value = dual(problem, matrix, sigma)
     for limit in range(1, 60):
-        solution = usmo.solve(problem, matrix, start.paper(problem, matrix), tol=tau, max_iter=limit)
+        solution = usmo.solve(problem, matrix, starts.paper(problem, matrix), tol=tau, max_iter=limit)
         new = dual(problem, matrix, solution.sigma)
         fall = tau / (2 * np.sqrt(2)) * np.linalg.norm(solution.sigma - sigma)
         assert value - new >= fall * (0.25 - 1e-6)  # non-bound passes go to a quarter of τ
@@ -58,19 +57,19 @@ def test_constraints_hold_to_rounding_after_100000_steps(monkeypatch):
     X[20:] += np.where(rng.random((580, 1)) < 0.5, 0.3, -0.3)
     problem = PUProblem.from_prior(0.5, 1e-6, np.arange(20), np.arange(20, 600))
     matrix = KernelMatrix(X, Kernel("linear"))
-    first = start.paper(problem, matrix)
-    # without the repair at the end, so that what the steps themselves lose is seen
+    first = starts.paper(problem, matrix)
+    # without the repair at the end, which would hide the rounding errors of the steps
     monkeypatch.setattr(PUProblem, "repair", lambda self, sigma, order=None: sigma)
     solution = usmo.solve(problem, matrix, first, tol=1e-9, max_iter=150_000)
     assert solution.iterations > 100_000
     assert (solution.sigma >= 0).all()
     assert (solution.sigma <= problem.c2).all()
-    assert abs(problem.residual(solution.sigma)) <= 1e-13 * problem.total
+    assert abs(float(problem.imbalance(solution.sigma))) <= 1e-13 * problem.total
     drift = np.abs(solution.G - fresh_G(problem, matrix, solution.sigma)).max()
     assert drift <= 1e-11 * np.abs(matrix.product(problem.unlabelled, problem.positives, problem.c1)).max()
 
 
-def test_weights_equal_repetition_of_rows():
+def test_integer_weights_equal_repeated_rows():
     weight = np.array([1.0, 2.0, 3.0] * 12)
     problem, matrix = random_problem(1, n=30, p=6, lam=1e-3, weight=weight)
     index = np.repeat(np.arange(36), weight.astype(int))
@@ -93,27 +92,27 @@ def test_permuting_the_rows_changes_nothing():
     assert one.beta == pytest.approx(two.beta, abs=1e-6)
 
 
-def test_small_cache_gives_the_same_answer_with_more_kernel_rows():
+def test_small_cache_gives_the_same_solution_with_more_kernel_rows():
     problem, matrix = random_problem(4, n=300, p=20, d=6, lam=1e-4)
-    ample = usmo.solve(problem, matrix, start.paper(problem, matrix), tol=1e-5)
-    # four rows of 300: the non-bound rows exceed the cache, whose rows are then cut to the non-bound columns
-    tight = usmo.solve(problem, matrix, start.paper(problem, matrix), tol=1e-5, cache_size=4 * 300 * 8 / 2**20)
+    ample = usmo.solve(problem, matrix, starts.paper(problem, matrix), tol=1e-5)
+    # four kernel rows of 300: the non-bound rows exceed the cache, so only their non-bound columns are cached
+    tight = usmo.solve(problem, matrix, starts.paper(problem, matrix), tol=1e-5, cache_size=4 * 300 * 8 / 2**20)
     assert tight.status == ample.status == "optimal"
     np.testing.assert_allclose(tight.G, ample.G, atol=1e-3)
     assert tight.kernel_rows > ample.kernel_rows
 
 
-def test_history_tells_the_passes():
+def test_history_records_every_pass():
     problem, matrix = random_problem(6, n=100, p=10, lam=1e-3)
-    heard = []
+    reported = []
     solution = usmo.solve(
         problem,
         matrix,
-        start.paper(problem, matrix),
+        starts.paper(problem, matrix),
         tol=1e-5,
-        progress=lambda record, sigma: heard.append(record),
+        progress=lambda record, sigma: reported.append(record),
     )
-    assert tuple(heard) == solution.history
+    assert tuple(reported) == solution.history
     assert [record.kind for record in solution.history[:3]] == ["start", "whole", "nonbound"]
     assert solution.history[-1].kind == "whole"
     objectives = [record.objective for record in solution.history]
@@ -123,28 +122,8 @@ def test_history_tells_the_passes():
     assert solution.history[-1].kernel_rows == solution.kernel_rows
 
 
-def test_kernel_rows_are_those_of_the_matrix():
+def test_kernel_rows_counts_the_entries_of_the_matrix():
     problem, matrix = random_problem(6, n=100, p=10, lam=1e-3)
     before = matrix.entries
-    solution = usmo.solve(problem, matrix, start.uniform(problem), tol=1e-5)
+    solution = usmo.solve(problem, matrix, starts.uniform(problem), tol=1e-5)
     assert solution.kernel_rows == (matrix.entries - before) / 100
-
-
-def test_resumes_when_the_fresh_violation_is_above_the_tolerance(monkeypatch):
-    """A solver whose G has drifted is taken up again from fresh values, and the account goes on."""
-    problem, matrix = random_problem(7, n=60, p=8, lam=1e-3)
-    honest, calls = usmo.solve, []
-
-    def drifting(problem, matrix, sigma, *, tol, **options):
-        calls.append(tol)
-        return honest(problem, matrix, sigma, tol=tol if len(calls) > 1 else 0.3, **options)
-
-    training.compile_once()
-    monkeypatch.setattr(usmo, "solve", drifting)
-    solution, proof = train(problem, matrix, solver="usmo", tol=1e-6)
-    assert len(calls) == 2
-    assert solution.status == "optimal"
-    assert proof.kkt_violation <= 1.1e-6
-    steps = [record.steps for record in solution.history]
-    assert steps == sorted(steps)
-    assert solution.iterations == steps[-1]

@@ -1,7 +1,10 @@
 """The command line. Results go to stdout, everything else to stderr.
 
-Exit codes: 0 it went well, 1 it failed, 2 it was not understood, 130 it was interrupted. Every error is one line.
-Commands import what they need when they run: ``usmo --help`` loads nothing but click.
+Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted. Every error is one line.
+
+Delayed imports: ``commands`` and ``options`` declare all commands and import nothing but click, so that ``usmo --help``
+takes a tenth of a second. A command imports the one module that does its work when it is called (``fit`` a second one
+for ``--scheduler``, which needs Dask). ``main`` imports click itself only after it has set up interrupts.
 """
 
 from __future__ import annotations
@@ -15,13 +18,17 @@ from usmo.cli import interrupts
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code; without arguments those of the process, which it is then all of."""
+    """Run a command and return its exit code.
+
+    Without arguments it is the main function of the process: it takes those of the process, and sets up signals
+    and streams.
+    """
     if arguments is not None:
         return _run(list(arguments))
     interrupts.end_at_once()
-    _settle_streams()
+    _prepare_streams()
     code = _run(sys.argv[1:])
-    interrupts.ignore()  # all is done
+    interrupts.ignore()  # all files are in place
     return code
 
 
@@ -33,7 +40,7 @@ def _run(arguments: list[str]) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt:
         code = failed(interrupts.message(), 130)
-    except BrokenPipeError:  # the reader of stdout, such as head, has seen enough
+    except BrokenPipeError:  # the reader of stdout, such as head, has closed it
         code = 0
     except MemoryError as error:
         why = f" ({error})" if str(error) else ""
@@ -45,35 +52,35 @@ def _run(arguments: list[str]) -> int:
         code = failed(str(error) or type(error).__name__, 1)
     except Exception as error:
         code = failed(f"{_place(error)}{type(error).__name__}: {error}: a fault in usmo, please report it", 1)
-    _let_go_of_stdout()
+    _discard_stdout()
     return code
 
 
 def failed(message: str, code: int) -> int:
-    """Say in one line why it ends, and give the exit code back."""
+    """Print the reason of a failure in one line, and return the exit code."""
     with contextlib.suppress(OSError):
         print(f"usmo: {' '.join(message.split())}", file=sys.stderr, flush=True)
     return code
 
 
 def _place(error: Exception) -> str:
-    """The file and line that an exception comes from."""
+    """The file and line that raised an exception."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}: " if trace is not None else ""
 
 
-def _settle_streams() -> None:
-    """Streams that were closed before the start lead nowhere; text is UTF-8 as in files, whatever the locale."""
+def _prepare_streams() -> None:
+    """Open streams that were closed before the start on the null device, and write UTF-8 in every locale."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
     sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")  # type: ignore[union-attr]
 
 
-def _let_go_of_stdout() -> None:
-    """What stdout did not take is dropped here, or Python would try again, and complain, at its end."""
+def _discard_stdout() -> None:
+    """Drop output that stdout does not accept; Python would try to write it again at exit, and complain."""
     try:
         sys.stdout.flush()
     except OSError:

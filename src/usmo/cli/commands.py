@@ -1,69 +1,58 @@
-"""The commands by name, and how their errors end."""
+"""All commands: names, options and help."""
 
 from __future__ import annotations
 
 import difflib
+import functools
+import importlib
 import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import click
 
+from usmo import __version__
 from usmo.cli import failed
-
-_COMMANDS = {
-    "rank": ("usmo.cli.fitting", "Fit, and rank the unlabelled rows: the likeliest positives first."),
-    "fit": ("usmo.cli.fitting", "Fit a classifier and save it."),
-    "predict": ("usmo.cli.saved_model", "Score the rows of a table with a saved model."),
-    "prior": ("usmo.cli.tune", "Estimate how many of the unlabelled rows are positive."),
-    "select": ("usmo.cli.tune", "Choose λ and γ without negatives."),
-    "inspect": ("usmo.cli.saved_model", "Show what is in a model file."),
-    "report": ("usmo.cli.saved_model", "Write the report page of a saved model on its table."),
-    "demo": ("usmo.cli.demo", "Try it on data that ships with scikit-learn."),
-    "reproduce": ("usmo.cli.demo", "The paper's tables and figures again, next to the published numbers."),
-    "bench": ("usmo.cli.demo", "How fast this machine fits, next to scikit-learn's SVC."),
-}
+from usmo.cli.options import JSON, KERNEL, LEARNING, MODEL, PRINTING, SCENARIO, SEED, TABLE, TableOptions
 
 
-class _Lazy(click.Group):
-    """Commands by name; their modules are imported when one is called."""
+class _Commands(click.Group):
+    """The commands in the order of their declaration, each with the first line of its help."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in _COMMANDS:
-            return None
-        import importlib
-
-        found: click.Command = getattr(importlib.import_module(_COMMANDS[name][0]), name)
-        return found
+        return list(self.commands)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in _COMMANDS and not args[0].startswith("-"):
-            close = difflib.get_close_matches(args[0], _COMMANDS, n=1)
-            advice = f"did you mean {close[0]!r}?" if close else f"commands are {', '.join(_COMMANDS)}"
+        if args[0] not in self.commands and not args[0].startswith("-"):
+            close = difflib.get_close_matches(args[0], self.commands, n=1)
+            advice = f"did you mean {close[0]!r}?" if close else f"commands are {', '.join(self.commands)}"
             ctx.fail(f"no command {args[0]!r}: {advice}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+            formatter.write_dl(
+                [(name, str(command.help).partition("\n")[0]) for name, command in self.commands.items()]
+            )
 
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        from usmo import __version__
-
         click.echo(f"usmo {__version__}")
         ctx.exit()
 
 
+_RANK_EXAMPLE = "bank.csv --label-column known --positive yes --id-column id --report out.html"
+
+
 @click.command(
-    cls=_Lazy,
+    cls=_Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="\b\nExample: usmo rank bank.csv --label-column known --positive yes --id-column id --report out.html",
+    epilog=f"\b\nExample: usmo rank {_RANK_EXAMPLE}",
 )
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="The version.")
 @click.pass_context
@@ -73,12 +62,166 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
+def _command(module: str, example: str) -> Callable[[Callable[[], None]], click.Command]:
+    """Declare a command whose work is done by the function of the same name in a module of this package.
+
+    The module is imported when the command is called. The options of ``TABLE`` are passed on as one ``table``.
+    """
+
+    def declare(declaration: Callable[[], None]) -> click.Command:
+        @functools.wraps(declaration)
+        def run(**options: Any) -> None:
+            if "label_column" in options:
+                options["table"] = TableOptions(*(options.pop(name) for name in TableOptions._fields))
+            getattr(importlib.import_module(f"usmo.cli.{module}"), declaration.__name__)(**options)
+
+        return cli.command(epilog=f"\b\nExample: usmo {declaration.__name__} {example}")(run)
+
+    return declare
+
+
+_REPORT = click.option("--report", help="Write a page with ranking, explanations and certificate to this file.")
+
+
+@_command("fitting", _RANK_EXAMPLE)
+@TABLE
+@LEARNING
+@MODEL
+@click.option("--top", type=click.IntRange(1), help="Only the first rows of the ranking.")
+@click.option(
+    "--output", default="-", show_default=True, help="File for the ranking: CSV, TSV, Parquet, JSON lines."
+)
+@_REPORT
+@click.option("--model", "model_file", help="Also save the model to this file.")
+@PRINTING
+def rank() -> None:
+    """Fit a classifier and rank the unlabelled rows of DATA: the likeliest positives first."""
+
+
+@_command("fitting", "bank.csv --label-column known --positive yes --model bank.usmo")
+@TABLE
+@LEARNING
+@MODEL
+@click.option("--model", "model_file", required=True, help="File for the model, by convention something.usmo.")
+@_REPORT
+@click.option(
+    "--scheduler",
+    help="Address of a Dask scheduler, tcp://…: DATA is then a folder of Parquet files that its workers can read.",
+)
+@PRINTING
+def fit() -> None:
+    """Fit a classifier to DATA and save it with its preprocessing."""
+
+
+@_command("saved_model", "bank.usmo new.csv --output scores.csv")
+@click.argument("model_file", metavar="MODEL")
+@click.argument("data")
+@click.option("--id-column", help="A column that names the rows; the training table's by default.")
+@click.option("--format", help="Format of DATA; by default from its name.")
+@click.option("--output", default="-", show_default=True, help="File for the scores.")
+@click.option(
+    "--unknown",
+    type=click.Choice(["error", "ignore"]),
+    default="error",
+    show_default=True,
+    help="For a category that the training table does not have: stop, or treat it as no category.",
+)
+@PRINTING
+def predict() -> None:
+    """Score the rows of DATA with a saved MODEL, in the order of the table."""
+
+
+@_command("tune", "bank.csv --label-column known --positive yes --method all")
+@TABLE
+@SCENARIO
+@click.option(
+    "--method", default="consensus", show_default=True, help="An estimator, several with commas, or all."
+)
+@SEED
+@PRINTING
+def prior() -> None:
+    """Estimate the share of positives among the unlabelled rows of DATA (among all rows if censored)."""
+
+
+@_command("tune", "bank.csv --label-column known --positive yes --gammas 0.3 --gammas 1")
+@TABLE
+@LEARNING
+@KERNEL
+@click.option("--gammas", type=click.FloatRange(0, min_open=True), multiple=True, help="Factors of the usual γ.")
+@click.option(
+    "--folds", type=click.IntRange(2), default=3, show_default=True, help="Folds of the cross-validation."
+)
+@click.option(
+    "--rule",
+    type=click.Choice(["one-se", "min"]),
+    default="one-se",
+    show_default=True,
+    help="The smoothest model within one standard error of the smallest risk, or the smallest.",
+)
+@SEED
+@PRINTING
+def select() -> None:
+    """Choose λ and γ for DATA by the PU risk of held-out rows, without negatives."""
+
+
+@_command("saved_model", "bank.usmo --json")
+@click.argument("model_file", metavar="MODEL")
+@JSON
+def inspect() -> None:
+    """Show what is in a MODEL file: parameters, certificate, training data, without building the model."""
+
+
+@_command("saved_model", "bank.usmo bank.csv --output out.html")
+@click.argument("model_file", metavar="MODEL")
+@click.argument("data")
+@click.option("--output", required=True, help="File for the page.")
+@click.option("--format", help="Format of DATA; by default from its name.")
+@click.option("--top", type=click.IntRange(1), default=100, show_default=True, help="Rows of the ranking shown.")
+@PRINTING
+def report() -> None:
+    """Write the report page of a saved MODEL and the table DATA that it was trained on."""
+
+
+@_command("demo", "--report demo.html")
+@click.option("--report", help="Also write the report page to this file.")
+@click.option(
+    "--write-table",
+    metavar="FILE",
+    help="Instead, write a table to try the other commands on: scikit-learn's breast cancer data (Breast Cancer "
+    "Wisconsin Diagnostic, UCI, CC BY 4.0) with a column known that says yes for 60 of the 212 malignant rows.",
+)
+@JSON
+def demo() -> None:
+    """Hide most labels of scikit-learn's digits, find the hidden 3s again, and compare with the truth."""
+
+
+@_command("reproduction", "tables --draws 10 --out out/reproduction")
+@click.argument("what", type=click.Choice(["tables", "figures"]))
+@click.option("--draws", type=click.IntRange(1), default=10, show_default=True, help="tables: draws of the labels")
+@click.option(
+    "--out", type=Path, default=Path("out/reproduction"), show_default=True, help="folder for CSV and HTML"
+)
+@click.option("--jobs", type=click.IntRange(1), help="tables: processes; as many as cores by default")
+@click.option("--quick", is_flag=True, help="a small part, in half a minute")
+def reproduce() -> None:
+    """Compute the paper's TABLES of F-measures, or its FIGURES of time and F-measure against the number of rows."""
+
+
+@_command("benchmark", "--sizes 1000 --sizes 4000")
+@click.option(
+    "--sizes", type=click.IntRange(100, 200_000), multiple=True, default=(1000, 2000, 4000), show_default=True
+)
+@JSON
+def bench() -> None:
+    """Time fits of PUSVC and of SVC (unlabelled = negative) to poker hands of growing number, best of three."""
+
+
 def call(arguments: list[str]) -> int:
-    """Run a command; the exit code of what click itself ends, other errors are raised."""
-    if "_USMO_COMPLETE" in os.environ:  # the shell asks how a word goes on
+    """Run a command and return the exit code of errors that click handles; other errors are raised."""
+    if "_USMO_COMPLETE" in os.environ:  # the shell asks for completions
         cli.main(args=arguments, prog_name="usmo")
     try:
-        # not cli.main, which takes interrupts and closed pipes for itself
+        # not cli.main, which handles interrupts and closed pipes itself
         with cli.make_context("usmo", arguments) as ctx:
             cli.invoke(ctx)
     except click.exceptions.Exit as error:

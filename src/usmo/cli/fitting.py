@@ -1,25 +1,93 @@
-"""Commands that fit a classifier to a table: rank and fit."""
+"""``usmo rank`` and ``usmo fit``: fit a classifier to a table; rank its unlabelled rows, save it, report on it."""
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import click
 
-from usmo.cli.options import LEARNING, MODEL, SPEECH, TABLE, Speech, as_rows, put_json
+import usmo.report
+from usmo.cli.messages import Messages, as_rows, put_json
+from usmo.cli.options import TableOptions
 from usmo.cli.outputs import Outputs, check_targets
+from usmo.cli.task import Task, classifier, fit_sentences, pipeline, read_task, score_columns
+from usmo.files import fingerprint, save
+from usmo.io import write
+from usmo.report.ranking import Ranking
+
+_LISTED = 100
+"""Rows in the ranking table of a report, unless --top says otherwise."""
 
 
-def _fitted(speech: Speech, task: Any, options: dict[str, Any]) -> Any:
-    from usmo.cli.task import classifier
+@dataclass(frozen=True)
+class FittedTask:
+    """A task, the options of its fit and the fitted model."""
 
-    model = classifier(**options, verbose=1 if speech.live else 0)
-    speech.say("fitting")
-    with speech.over_a_fit():
-        return model.fit(task.X, task.y)
+    task: Task
+    options: dict[str, Any]
+    model: Any
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """The decision values of the table. All results of a command come from this one computation."""
+        return Ranking(self.model.decision_function(self.task.X), self.task.known)
+
+    def ranked(self, top: int | None) -> dict[str, list[Any]]:
+        """The columns of the ranking, highest decision value first."""
+        rows = self.ranking.first(top)
+        return {
+            "rank": list(range(1, len(rows) + 1)),
+            "id": [self.task.ids[row] for row in rows],
+            **score_columns(self.model, self.ranking.f[rows]),
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers of the fit, for JSON."""
+        return {
+            "rows": len(self.task.known),
+            "known_positives": int(self.task.known.sum()),
+            "prior": self.model.prior_,
+            "prior_interval": list(getattr(self.model, "prior_interval_", [])),
+            "lam": self.model.lam_,
+            "marked_positive": self.ranking.n_marked,
+            "certificate": asdict(self.model.certificate_),
+        }
+
+    def sentences(self) -> list[str]:
+        """The result in words."""
+        prior, certificate = fit_sentences(self.model)
+        ranking = self.ranking
+        marked = f"{ranking.n_marked} of {len(ranking.unlabelled)} unlabelled rows are marked as positive"
+        return [prior, marked, certificate]
+
+    def stage(self, outputs: Outputs, model_file: str | None, report: str | None, top: int) -> None:
+        """Write the report and the model to the stage."""
+        task, mark = self.task, fingerprint(self.task.X, self.task.y)
+        if report is not None:
+            with outputs.file(report) as stream:
+                usmo.report.write(
+                    stream, model=self.model, X=task.X, known=task.known, f=self.ranking.f, ids=task.ids,
+                    source=task.table.source, columns=task.encoder.summary(),
+                    names=task.encoder.get_feature_names_out(), parameters=self.options, top=top, fingerprint=mark,
+                )  # fmt: skip
+        if model_file is not None:
+            extra = {
+                "training": mark, "columns": task.table.roles, "source": task.table.source, "options": self.options
+            }  # fmt: skip
+            with outputs.file(model_file) as stream:
+                save(pipeline(task.encoder, self.model), stream, extra=extra)
 
 
-def _plan(task: Any, options: dict[str, Any], outputs: dict[str, str | None]) -> dict[str, Any]:
+def _fitted(messages: Messages, task: Task, options: dict[str, Any]) -> FittedTask:
+    model = classifier(**options, verbose=1 if messages.live else 0)
+    messages.say("fitting")
+    with messages.during_fit():
+        return FittedTask(task, options, model.fit(task.X, task.y))
+
+
+def _plan(task: Task, options: dict[str, Any], outputs: dict[str, str | None]) -> dict[str, Any]:
     return {
         "would": "fit",
         "rows": len(task.known),
@@ -31,136 +99,56 @@ def _plan(task: Any, options: dict[str, Any], outputs: dict[str, str | None]) ->
     }
 
 
-def _stage(
-    outputs: Outputs, task: Any, model: Any, model_file: str | None, report: str | None, options: dict[str, Any],
-    top: int,
-) -> None:  # fmt: skip
-    from usmo.files import fingerprint, save
-
-    mark = fingerprint(task.X, task.y)
-    if report is not None:
-        from usmo import report as page
-
-        with outputs.file(report) as place:
-            page.write(
-                place, model=model, X=task.X, known=task.known, ids=task.ids, source=task.source,
-                columns=task.encoder.summary(), names=task.encoder.get_feature_names_out(), parameters=options,
-                top=top, fingerprint=mark,
-            )  # fmt: skip
-    if model_file is not None:
-        from usmo.cli.task import pipeline
-
-        extra = {"training": mark, "columns": task.columns, "source": task.source, "options": options}
-        with outputs.file(model_file) as place:
-            save(pipeline(task.encoder, model), place, extra=extra)
-
-
-@click.command(
-    epilog="\b\nExample: usmo rank bank.csv --label-column known --positive yes --id-column id --report out.html"
-)
-@TABLE
-@LEARNING
-@MODEL
-@click.option("--top", type=click.IntRange(1), help="Only the first rows of the ranking.")
-@click.option(
-    "--output", default="-", show_default=True, help="File for the ranking: CSV, TSV, Parquet, JSON lines."
-)
-@click.option("--report", help="Write a page with ranking, reasons and certificate to this file.")
-@click.option("--model", "model_file", help="Also save the model to this file.")
-@SPEECH
 def rank(
-    data: str, label_column: str, positive: str, id_column: str | None, ignore: tuple[str, ...], kind: str | None,
-    top: int | None, output: str, report: str | None, model_file: str | None, as_json: bool, quiet: bool,
-    dry_run: bool, **options: Any,
+    table: TableOptions, top: int | None, output: str, report: str | None, model_file: str | None, as_json: bool,
+    quiet: bool, dry_run: bool, **options: Any,
 ) -> None:  # fmt: skip
-    """Fit, and rank the unlabelled rows of DATA: the likeliest positives first."""
-    check_targets([data], {"--report": report, "--model": model_file}, output)
-    import numpy as np
-
-    from usmo.cli.task import read_task, scores, sentences
-    from usmo.io import write
-
-    with Speech(quiet) as speech, Outputs() as outputs:
-        task = read_task(speech, data, label_column, positive, id_column, ignore, kind)
+    """Fit, and rank the unlabelled rows; ``options`` are those of the classifier."""
+    check_targets([table.data], {"--report": report, "--model": model_file}, {"--output": output})
+    with Messages(quiet) as messages, Outputs() as outputs:
+        task = read_task(messages, table)
         if dry_run:
             put_json(_plan(task, options, {"output": output, "report": report, "model": model_file}))
             return
-        model = _fitted(speech, task, options)
-        rows = np.flatnonzero(~task.known)
-        decision, columns = scores(model, task.X[rows])
-        order = np.argsort(-decision, kind="stable")[:top]
-        ranked = {name: [values[k] for k in order] for name, values in columns.items()}
-        table = {
-            "rank": list(range(1, len(order) + 1)),
-            "id": [task.ids[k] for k in rows[order]],
-            **ranked,
-        }
-        _stage(outputs, task, model, model_file, report, options, 100 if top is None else top)
+        fitted = _fitted(messages, task, options)
+        ranked = fitted.ranked(top)
+        fitted.stage(outputs, model_file, report, _LISTED if top is None else top)
         if output != "-":
-            with outputs.file(output) as place:
-                write(table, place)
-        for line in sentences(task, model):
-            speech.say(line)
+            with outputs.file(output) as stream:
+                write(ranked, stream)
+        for line in fitted.sentences():
+            messages.say(line)
         outputs.put()
         if as_json:
-            put_json({**_facts(task, model), "ranking": as_rows(table)})
+            put_json({**fitted.summary(), "ranking": as_rows(ranked)})
         elif output == "-":
-            write(table, "-")
+            write(ranked, "-")
         for name, path in (("report", report), ("model", model_file)):
             if path is not None:
-                speech.say(f"{name}: {path}")
+                messages.say(f"{name}: {path}")
 
 
-def _facts(task: Any, model: Any) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return {
-        "rows": len(task.known),
-        "known_positives": int(task.known.sum()),
-        "prior": model.prior_,
-        "prior_interval": list(getattr(model, "prior_interval_", [])),
-        "lam": model.lam_,
-        "marked_positive": int((model.predict(task.X[~task.known]) == model.classes_[1]).sum()),
-        "certificate": asdict(model.certificate_),
-    }
-
-
-@click.command(epilog="\b\nExample: usmo fit bank.csv --label-column known --positive yes --model bank.usmo")
-@TABLE
-@LEARNING
-@MODEL
-@click.option("--model", "model_file", required=True, help="File for the model, by custom something.usmo.")
-@click.option("--report", help="Write a page with ranking, reasons and certificate to this file.")
-@click.option(
-    "--scheduler",
-    help="Address of a Dask scheduler, tcp://…: DATA is then a folder of Parquet files that its workers can read.",
-)
-@SPEECH
 def fit(
-    data: str, label_column: str, positive: str, id_column: str | None, ignore: tuple[str, ...], kind: str | None,
-    report: str | None, model_file: str, scheduler: str | None, as_json: bool, quiet: bool, dry_run: bool,
-    **options: Any,
+    table: TableOptions, report: str | None, model_file: str, scheduler: str | None, as_json: bool, quiet: bool,
+    dry_run: bool, **options: Any,
 ) -> None:  # fmt: skip
-    """Fit a classifier to DATA and save it with its preprocessing."""
-    check_targets([data], {"--model": model_file, "--report": report})
+    """Fit, and save the model; ``options`` are those of the classifier."""
+    check_targets([table.data], {"--model": model_file, "--report": report})
     if scheduler is not None:
-        from usmo.cli.cluster import fit_on_cluster
+        from usmo.cli import cluster  # needs Dask
 
         if report is not None:
             raise click.BadParameter("does not go with --scheduler: it needs all rows here", param_hint="--report")
-        columns = {"label": label_column, "positive": positive, "id": id_column, "ignore": list(ignore)}
-        fit_on_cluster(scheduler, data, columns, kind, model_file, as_json, quiet, dry_run, options)
+        cluster.fit(scheduler, table, model_file, as_json, quiet, dry_run, options)
         return
-    from usmo.cli.task import read_task, sentences
-
-    with Speech(quiet) as speech, Outputs() as outputs:
-        task = read_task(speech, data, label_column, positive, id_column, ignore, kind)
+    with Messages(quiet) as messages, Outputs() as outputs:
+        task = read_task(messages, table)
         if dry_run:
             put_json(_plan(task, options, {"report": report, "model": model_file}))
             return
-        model = _fitted(speech, task, options)
-        _stage(outputs, task, model, model_file, report, options, 100)
-        for line in sentences(task, model):
-            speech.say(line)
+        fitted = _fitted(messages, task, options)
+        fitted.stage(outputs, model_file, report, _LISTED)
+        for line in fitted.sentences():
+            messages.say(line)
         outputs.put()
-        put_json({**_facts(task, model), "model": model_file}) if as_json else click.echo(model_file)
+        put_json({**fitted.summary(), "model": model_file}) if as_json else click.echo(model_file)

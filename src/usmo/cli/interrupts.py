@@ -1,7 +1,7 @@
 """Ctrl-C ends the program at once: exit code 130, one line, no file half-written.
 
-Python's own way, an exception at whatever line is being run, does not get through from everywhere: imports of
-compiled modules, callbacks and destructors of other libraries swallow it or print it.
+Python's own way, an exception at the line being run, does not get through everywhere: imports of compiled modules,
+callbacks and destructors of other libraries swallow it or print it.
 """
 
 from __future__ import annotations
@@ -14,64 +14,64 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 cleanups: list[Callable[[], None]] = []
-"""What has to be cleared away before the end."""
+"""Functions that an interrupt calls before the process ends."""
 
 NOTHING_WRITTEN = "nothing was written"
 _outcome = NOTHING_WRITTEN
-_held = _pending = False
+_postponed = _pending = False
 
 
 def end_at_once() -> None:
-    """From now on an interrupt is the end of the process, unless it was started with interrupts ignored."""
+    """Let an interrupt end the process, unless it was started with interrupts ignored."""
     with contextlib.suppress(ValueError):  # not in the main thread
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, _end)
 
 
 def raise_instead() -> None:
-    """For work in several processes, which an exception takes down in order."""
+    """Let an interrupt raise KeyboardInterrupt, which ends the worker processes of a pool in order."""
     if signal.getsignal(signal.SIGINT) is _end:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def ignore() -> None:
-    """For the moments in which Python clears up."""
+    """Ignore interrupts while Python exits."""
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextlib.contextmanager
-def held() -> Iterator[None]:
-    """A block that is not interrupted; what came meanwhile counts after it."""
-    global _held
-    _held = True
+def postponed() -> Iterator[None]:
+    """A block during which interrupts wait until its end."""
+    global _postponed
+    _postponed = True
     try:
         yield
     finally:
-        _held = False
+        _postponed = False
         if _pending:
             _end()
 
 
-def would_mean(outcome: str) -> None:
-    """What an interrupt from now on leaves, for its message."""
+def set_outcome(outcome: str) -> None:
+    """What an interrupt from this moment on leaves behind, for its message."""
     global _outcome
     _outcome = outcome
 
 
 def message() -> str:
-    """What to say of an interrupt."""
+    """The message of an interrupt."""
     return f"interrupted; {_outcome}"
 
 
 def _end(*_signal: Any) -> None:
     global _pending
-    if _held:
+    if _postponed:
         _pending = True
         return
     for clear in cleanups:
         clear()
-    # the streams may be in the middle of a line
+    # not print: the interrupted code may be writing to the stream
     line = f"usmo: {message()}\n".encode()
     with contextlib.suppress(OSError):
         os.write(2, b"\n" + line if sys.stderr is not None and sys.stderr.isatty() else line)

@@ -1,4 +1,4 @@
-"""Commands that use a saved model: predict, inspect, report."""
+"""``usmo predict``, ``usmo inspect`` and ``usmo report``: commands on a saved model."""
 
 from __future__ import annotations
 
@@ -6,165 +6,131 @@ from typing import Any
 
 import click
 
-from usmo.cli.options import SPEECH, Speech, as_rows, put_json
+import usmo.report
+from usmo.cli.messages import Messages, as_rows, put_json
 from usmo.cli.outputs import Outputs, check_targets
+from usmo.cli.task import excluded_columns, row_names, score_columns
+from usmo.files import describe, fingerprint, load
+from usmo.io import Sheet, TableError, labels, need_column, read, write
+from usmo.io.errors import no_file
 
 
-def _described(model_file: str) -> dict[str, Any]:
-    """What a file says about its model."""
-    from usmo.files import describe
-    from usmo.io.sheet import no_file
-
+def _description(model_file: str) -> dict[str, Any]:
     try:
         return describe(model_file)
     except FileNotFoundError:
         raise ValueError(no_file(model_file)) from None
 
 
-def _opened(model_file: str) -> tuple[Any, dict[str, Any]]:
-    """The pipeline in a file, and what is kept beside it."""
-    kept = _described(model_file).get("extra") or {}
-    from usmo.files import load
-
+def _loaded(model_file: str) -> tuple[Any, dict[str, Any]]:
+    """The pipeline in a file, and the values stored with it."""
+    extra = _description(model_file).get("extra") or {}
     model = load(model_file)
     if not hasattr(model, "named_steps") or "columns" not in model.named_steps:
         raise ValueError(
             f"{model_file} holds a model of Python arrays without the columns of a table; load it with usmo.load"
         )
-    return model, kept
+    return model, extra
 
 
-def _features(model: Any, aside: list[str], sheet: Any, unknown: str = "error") -> Any:
-    """The numbers that the model's own preprocessing makes of a table."""
+def _encoded(model: Any, sheet: Sheet, excluded: list[str], unknown: str = "error") -> Any:
+    """The table, encoded by the model's own preprocessing; ``excluded`` columns are dropped if it has them."""
     encoder = model.named_steps["columns"].set_params(unknown=unknown)
     learnt = {record["name"] for record in encoder.columns_}
-    return encoder.transform(sheet.drop([name for name in aside if name in sheet.names and name not in learnt]))
+    return encoder.transform(sheet.drop([name for name in excluded if name in sheet.names and name not in learnt]))
 
 
-def _aside(kept: dict[str, Any]) -> list[str]:
-    """Columns of the training table that were not learnt from."""
-    from usmo.cli.task import set_aside
-
-    return set_aside(kept.get("columns") or {})
-
-
-UNKNOWN = click.option(
-    "--unknown",
-    type=click.Choice(["error", "ignore"]),
-    default="error",
-    show_default=True,
-    help="A category that was not in the training table: stop, or take it for no category.",
-)
-
-
-@click.command(epilog="\b\nExample: usmo predict bank.usmo new.csv --output scores.csv")
-@click.argument("model_file", metavar="MODEL")
-@click.argument("data")
-@click.option("--id-column", help="A column that names the rows; the training table's by default.")
-@click.option("--format", "kind", help="Format of DATA; else by file name.")
-@click.option("--output", default="-", show_default=True, help="File for the scores.")
-@UNKNOWN
-@SPEECH
 def predict(
-    model_file: str, data: str, id_column: str | None, kind: str | None, output: str, unknown: str, as_json: bool,
+    model_file: str, data: str, id_column: str | None, format: str | None, output: str, unknown: str, as_json: bool,
     quiet: bool, dry_run: bool,
 ) -> None:  # fmt: skip
-    """Score the rows of DATA with a saved MODEL, in the order of the table."""
-    check_targets([model_file, data], {}, output)
-    from usmo.cli.task import row_names, scores
-    from usmo.io import TableError, need_column, read, write
-
-    with Speech(quiet) as speech, Outputs() as outputs:
-        model, kept = _opened(model_file)
-        named = id_column or (kept.get("columns") or {}).get("id")
-        aside = list(dict.fromkeys([*_aside(kept), *([named] if named else [])]))
-        sheet = read(data, format=kind, text=aside)
+    """Score the rows of a table, in its order."""
+    check_targets([model_file, data], {}, {"--output": output})
+    with Messages(quiet) as messages, Outputs() as outputs:
+        model, extra = _loaded(model_file)
+        roles = extra.get("columns") or {}
+        id_name = id_column or roles.get("id")
+        excluded = list(dict.fromkeys([*excluded_columns(roles), *([id_name] if id_name else [])]))
+        sheet = read(data, format=format, text=excluded)
         if id_column is not None:
             need_column(sheet, id_column, "--id-column")
-        ids = row_names(sheet, named if named in sheet.names else None)
+        ids = row_names(sheet, id_name if id_name in sheet.names else None)
         try:
-            X = _features(model, aside, sheet, unknown)
+            X = _encoded(model, sheet, excluded, unknown)
         except TableError as error:
             raise TableError(str(error).replace("unknown='ignore'", "--unknown ignore")) from None
         if dry_run:
             put_json({"would": "predict", "rows": sheet.n_rows, "features": int(X.shape[1]), "output": output})
             return
-        decision, columns = scores(model.named_steps["model"], X)
-        table = {"id": ids, **columns}
-        speech.say(f"{int((decision > 0).sum())} of {len(ids)} rows are taken for positive")
+        f = model.named_steps["model"].decision_function(X)
+        scored = {"id": ids, **score_columns(model.named_steps["model"], f)}
+        messages.say(f"{int((f > 0).sum())} of {len(ids)} rows are marked as positive")
         if output != "-":
-            with outputs.file(output) as place:
-                write(table, place)
+            with outputs.file(output) as stream:
+                write(scored, stream)
         outputs.put()
         if as_json:
-            put_json({"rows": as_rows(table)})
+            put_json({"rows": as_rows(scored)})
         elif output == "-":
-            write(table, "-")
+            write(scored, "-")
 
 
-@click.command(epilog="\b\nExample: usmo inspect bank.usmo --json")
-@click.argument("model_file", metavar="MODEL")
-@click.option("--json", "as_json", is_flag=True, help="The result as JSON on stdout.")
 def inspect(model_file: str, as_json: bool) -> None:
-    """Show what is in a MODEL file: parameters, certificate, training data, without building the model."""
-    found = _described(model_file)
+    """Show what is in a model file."""
+    description = _description(model_file)
     if as_json:
-        put_json(found)
+        put_json(description)
         return
-    for line in _lines(found, ""):
+    for line in _lines(description, ""):
         click.echo(line)
 
 
-def _lines(value: Any, indent: str) -> list[str]:
-    out = []
-    for name, part in value.items():
-        if isinstance(part, dict) and part:
-            out += [f"{indent}{name}:", *_lines(part, indent + "  ")]
+def _lines(values: dict[str, Any], indent: str) -> list[str]:
+    lines = []
+    for name, value in values.items():
+        if isinstance(value, dict) and value:
+            lines += [f"{indent}{name}:", *_lines(value, indent + "  ")]
         else:
-            text = str(part)
-            out.append(f"{indent}{name}: {text if len(text) <= 200 else text[:200] + '…'}")
-    return out
+            text = str(value)
+            lines.append(f"{indent}{name}: {text if len(text) <= 200 else text[:200] + '…'}")
+    return lines
 
 
-@click.command(epilog="\b\nExample: usmo report bank.usmo bank.csv --output out.html")
-@click.argument("model_file", metavar="MODEL")
-@click.argument("data")
-@click.option("--output", required=True, help="File for the page.")
-@click.option("--format", "kind", help="Format of DATA; else by file name.")
-@click.option("--top", type=click.IntRange(1), default=100, show_default=True, help="Rows of the ranking shown.")
-@SPEECH
 def report(
-    model_file: str, data: str, output: str, kind: str | None, top: int, as_json: bool, quiet: bool, dry_run: bool
+    model_file: str,
+    data: str,
+    output: str,
+    format: str | None,
+    top: int,
+    as_json: bool,
+    quiet: bool,
+    dry_run: bool,
 ) -> None:
-    """Write the report page of a saved MODEL on the table DATA that it was trained on."""
+    """Write the report page of a model and its training table."""
     check_targets([model_file, data], {"--output": output})
-    from usmo import report as page
-    from usmo.cli.task import row_names
-    from usmo.files import fingerprint
-    from usmo.io import labels, need_column, read
-
-    with Speech(quiet) as speech, Outputs() as outputs:
-        model, kept = _opened(model_file)
-        columns = kept.get("columns") or {}
-        if "label" not in columns:
+    with Messages(quiet) as messages, Outputs() as outputs:
+        model, extra = _loaded(model_file)
+        roles = extra.get("columns") or {}
+        if "label" not in roles:
             raise ValueError(f"{model_file} does not say which column holds the labels; save it with usmo fit")
-        sheet = read(data, format=kind, text=_aside(kept))
-        need_column(sheet, columns["label"], "the model's label column")
-        known = labels(sheet, columns["label"], columns["positive"])
-        ids = row_names(sheet, columns.get("id"))
-        X = _features(model, _aside(kept), sheet)
+        excluded = excluded_columns(roles)
+        sheet = read(data, format=format, text=excluded)
+        need_column(sheet, roles["label"], "the model's label column")
+        known = labels(sheet, roles["label"], roles["positive"])
+        ids = row_names(sheet, roles.get("id"))
+        X = _encoded(model, sheet, excluded)
         if dry_run:
             put_json({"would": "report", "rows": len(known), "output": output})
             return
         mark = fingerprint(X, known.astype(int))
-        if mark != kept.get("training"):
-            speech.say("note: the table is not the one that the model was trained on")
-        with outputs.file(output) as place:
-            page.write(
-                place, model=model.named_steps["model"], X=X, known=known, ids=ids,
-                source="standard input" if data == "-" else data, columns=model.named_steps["columns"].summary(),
-                names=model.named_steps["columns"].get_feature_names_out(), parameters=kept.get("options"),
-                top=top, fingerprint=mark,
+        if mark != extra.get("training"):
+            messages.say("note: the table is not the one that the model was trained on")
+        encoder = model.named_steps["columns"]
+        with outputs.file(output) as stream:
+            usmo.report.write(
+                stream, model=model.named_steps["model"], X=X, known=known, ids=ids,
+                source="standard input" if data == "-" else data, columns=encoder.summary(),
+                names=encoder.get_feature_names_out(), parameters=extra.get("options"), top=top, fingerprint=mark,
             )  # fmt: skip
         outputs.put()
         put_json({"report": output}) if as_json else click.echo(output)

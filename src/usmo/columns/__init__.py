@@ -1,14 +1,14 @@
-"""From the columns of a table to numbers: ``TableEncoder``.
+"""Columns of a table as features of a classifier: ``TableEncoder``.
 
-    number, date    (x - mean) / scale, missing values at the median; dates count days since 1970-01-01
+    number, date    (x - mean) / scale, missing values at the median; dates are days since 1970-01-01
     boolean         0 or 1, missing values at the more frequent one
-    category        1/√2 in the column of its value, 0 elsewhere
-    missing         a column of its own, 1 where the value is missing, if the training table had missing values
+    category        one output column per value: 1/√2 in the column of the row's value, 0 in the others
+    missing         one more output column, 1 where the value is missing (1/√2 for a category), if the training
+                    table had missing values in the column
 
-1/√2 puts two rows of different category at distance 1, as far apart as true from false, or as two numbers that
-differ by one standard deviation: a column of text then weighs about as much as a column of numbers, however many
-categories it has. Everything that ``fit`` learns is text, numbers, lists, dicts and arrays, so that it can be
-stored as such.
+1/√2 puts two rows of different categories at distance 1, the distance of true from false, and of two numbers one
+standard deviation apart: a text column weighs about as much as a numeric one, for any number of categories.
+``fit`` stores text, numbers, lists, dicts and arrays only, which a model file can hold.
 """
 
 from __future__ import annotations

@@ -1,120 +1,76 @@
-"""What the encoder learns of a column: a record of its kind and of what encoding it needs, as plain values."""
+"""The schema of a column: its kind and the values that encoding it needs, as a dict of plain values."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
 
-from usmo.columns.frames import Values, View
-from usmo.columns.scaling import location
-from usmo.io import MIXED, TableError, mostly_numbers, parse_numbers
-from usmo.io.numerals import truth
-from usmo.io.sheet import cell
-
-_DAY = timedelta(days=1)
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_ISO = re.compile(
-    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(?:\.(\d{1,6})\d*)?(Z|[+-]\d\d:?\d\d)?)?",
-    re.ASCII | re.IGNORECASE,
-)
+from usmo.columns.frames import ColumnValues, FrameView
+from usmo.columns.scaling import column_scaling
+from usmo.io import TableError
+from usmo.io.errors import cell
+from usmo.io.infer_types import infer_type
 
 _ID_ROWS, _ID_SHARE = 10, 0.9
-"""Rows with a value from which on, and share of different texts above which, a column looks like ids."""
+"""A column with at least this many values, and more than this share of them different texts, looks like ids."""
+
+Schema = dict[str, Any]
 
 
-def learn(name: str, view: View, max_categories: int) -> dict[str, Any]:
-    """The record of one column."""
+def column_schema(name: str, view: FrameView, max_categories: int) -> Schema:
+    """The schema of one column of a training table."""
     values, comma = view.column(name), False
-
-    def ignored(why: str) -> dict[str, Any]:
-        return {"name": name, "kind": "ignored", "why": why}
-
-    if values.kind == "text":
-        if not values.texts:
-            return ignored("all missing")
-        values, comma = _recognise(name, values, view)
     if values.codes is not None:
-        return _learn_text(name, values, max_categories, ignored)
+        if not values.texts:
+            return _ignored(name, "all missing")
+        kind, numbers, comma = infer_type(name, values.texts, values.codes, view)
+        if numbers is None:
+            return _category_schema(name, values, max_categories)
+        values = ColumnValues(kind, numbers)
     if values.numbers is None:
-        return ignored(f"holds values of type {values.kind}")
-    x = finite(values.numbers, name, view)
+        return _ignored(name, f"holds values of type {values.kind}")
+    x = require_finite(values.numbers, name, view)
     missing = int(np.isnan(x).sum())
     present = x[~np.isnan(x)]
     if not len(present):
-        return ignored("all missing")
+        return _ignored(name, "all missing")
     if not missing and present.min() == present.max():
-        return ignored("constant")
+        return _ignored(name, "constant")
     if values.integer and len(x) >= _ID_ROWS and not missing and (np.diff(x) == 1).all():
-        return ignored(f"counts the rows from {x[0]:.0f}: looks like an id")
-    median, mean, scale = location(x)
+        return _ignored(name, f"counts the rows from {x[0]:.0f}: looks like an id")
+    median, mean, scale = column_scaling(x)
     if values.kind == "boolean":
         median, mean, scale = float(present.mean() > 0.5), 0.0, 1.0
-    record = {"name": name, "kind": values.kind, "median": median, "mean": mean, "scale": scale}
-    return {**record, "missing": missing > 0, "n_missing": missing, "comma": bool(comma)}
+    schema = {"name": name, "kind": values.kind, "median": median, "mean": mean, "scale": scale}
+    return {**schema, "missing": missing > 0, "n_missing": missing, "comma": bool(comma)}
 
 
-def _learn_text(name: str, values: Values, most: int, ignored: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
+def _ignored(name: str, why: str) -> Schema:
+    return {"name": name, "kind": "ignored", "why": why}
+
+
+def _category_schema(name: str, values: ColumnValues, max_categories: int) -> Schema:
+    """The schema of a text column: categories, or ignored if constant or nearly all texts are different."""
     assert values.codes is not None
-    counts = values.counts
-    different, rows = len(counts), int(counts.sum())
-    missing = len(values.codes) - rows
+    counts = np.bincount(values.codes[values.codes >= 0], minlength=len(values.texts))
+    different, present = len(counts), int(counts.sum())
+    missing = len(values.codes) - present
+    too_many = different > max_categories
     if different == 1 and not missing:
-        return ignored("constant")
-    if (rows >= _ID_ROWS and different > _ID_SHARE * rows) or (different > most and different > rows / 2):
-        return ignored(f"text with {different:,} different values: looks like an id or free text")
-    kept = range(different) if different <= most else np.sort(np.argsort(-counts, kind="stable")[: most - 1])
+        return _ignored(name, "constant")
+    if (present >= _ID_ROWS and different > _ID_SHARE * present) or (too_many and different > present / 2):
+        return _ignored(name, f"text with {different:,} different values: looks like an id or free text")
+    most_frequent = np.argsort(-counts, kind="stable")[: max_categories - 1]
+    categories = [values.texts[i] for i in np.sort(most_frequent)] if too_many else list(values.texts)
     return {
-        "name": name, "kind": "category", "categories": [values.texts[i] for i in kept], "other": different > most,
-        "different": different, "missing": missing > 0, "n_missing": missing,
+        "name": name, "kind": "category", "categories": categories, "other": too_many, "different": different,
+        "missing": missing > 0, "n_missing": missing,
     }  # fmt: skip
 
 
-def _recognise(name: str, values: Values, view: View) -> tuple[Values, bool]:
-    """Numbers, booleans and dates that are stored as text; whether the numbers have a decimal comma."""
-    assert values.codes is not None
-    numbers, comma = parse_numbers(values.texts)
-    for kind in ("number", "boolean", "date"):
-        found = numbers if kind == "number" else parsed(kind, values.texts)
-        bad = np.isnan(found)
-        if not bad.any():
-            return Values(kind, np.append(found, np.nan)[values.codes]), comma
-        if kind != "boolean" and not bad.all() and mostly_numbers(bad, values.counts):
-            row = int(np.argmax(np.append(bad, False)[values.codes]))
-            advice = MIXED if kind == "number" else "stands among dates: write it as 2024-12-31, or leave it empty"
-            raise TableError(f"{cell(view, row, values.texts[values.codes[row]], name)} {advice}")
-    return values, False
-
-
-def parsed(kind: str, texts: Sequence[str], *, comma: bool = False) -> np.ndarray:
-    """The texts as numbers, booleans or dates, nan where they are none."""
-    if kind == "number":
-        return parse_numbers(texts, comma=comma)[0]
-    parse = truth if kind == "boolean" else _days
-    return np.array([parse(text) for text in texts])
-
-
-def _days(text: str) -> float:
-    """Days since 1970-01-01 of an ISO date or time, nan of anything else."""
-    found = _ISO.fullmatch(text)
-    if not found:
-        return np.nan
-    day, minutes, seconds, part, zone = found.groups()
-    zone = "+00:00" if zone in (None, "Z", "z") else f"{zone[:3]}:{zone[-2:]}"
-    try:
-        time = datetime.fromisoformat(
-            f"{day}T{minutes or '00:00'}{seconds or ':00'}.{(part or '').ljust(6, '0')}{zone}"
-        )
-    except ValueError:
-        return np.nan
-    return (time - _EPOCH) / _DAY
-
-
-def finite(x: np.ndarray, name: str, view: View) -> np.ndarray:
-    """The numbers of a column; an error that names the first infinite one."""
+def require_finite(x: np.ndarray, name: str, view: FrameView) -> np.ndarray:
+    """The numbers of a column unchanged; an error names the first infinite one."""
     if np.isinf(x).any():
         row = int(np.argmax(np.isinf(x)))
         raise TableError(
@@ -123,30 +79,30 @@ def finite(x: np.ndarray, name: str, view: View) -> np.ndarray:
     return x
 
 
-def outputs(record: dict[str, Any]) -> list[str]:
+def output_names(schema: Schema) -> list[str]:
     """Names of the output columns of an input column."""
-    if record["kind"] == "ignored":
+    if schema["kind"] == "ignored":
         return []
-    name = record["name"]
-    values = [name]
-    if record["kind"] == "category":
-        values = [f"{name}={category}" for category in record["categories"] + ["(other)"] * record["other"]]
-    return values + [f"{name}=(missing)"] * record["missing"]
+    name = schema["name"]
+    names = [name]
+    if schema["kind"] == "category":
+        names = [f"{name}={category}" for category in schema["categories"] + ["(other)"] * schema["other"]]
+    return names + [f"{name}=(missing)"] * schema["missing"]
 
 
-def line(record: dict[str, Any]) -> str:
-    """What a column was taken for."""
-    kind, name = record["kind"], record["name"]
+def summary_line(schema: Schema) -> str:
+    """The kind of a column and its missing values, or why it is ignored, in one line."""
+    kind, name = schema["kind"], schema["name"]
     if kind == "ignored":
-        return f"{name}: ignored, {record['why']}"
+        return f"{name}: ignored, {schema['why']}"
     if kind == "category":
-        kept = len(record["categories"])
-        rest = f" (the {kept} most frequent of {record['different']:,}, and the rest)" if record["other"] else ""
-        gaps = f", {record['n_missing']:,} missing" if record["missing"] else ""
-        return f"{name}: {kept + record['other']} categories{rest}{gaps}"
-    median: Any = f"median {record['median']:g}"
+        kept = len(schema["categories"])
+        rest = f" (the {kept} most frequent of {schema['different']:,}, and the rest)" if schema["other"] else ""
+        gaps = f", {schema['n_missing']:,} missing" if schema["missing"] else ""
+        return f"{name}: {kept + schema['other']} categories{rest}{gaps}"
+    filling = f"median {schema['median']:g}"
     if kind == "date":
-        median = f"median {np.datetime64(int(record['median'] // 1), 'D')}"
+        filling = f"median {np.datetime64(int(schema['median'] // 1), 'D')}"
     elif kind == "boolean":
-        median = "true" if record["median"] else "false"
-    return f"{name}: {kind}" + (f" ({record['n_missing']:,} missing → {median})" if record["missing"] else "")
+        filling = "true" if schema["median"] else "false"
+    return f"{name}: {kind}" + (f" ({schema['n_missing']:,} missing → {filling})" if schema["missing"] else "")

@@ -1,0 +1,1 @@
+"""The problem, its optimality conditions and its certificate, and plain data: no kernel, no solver."""

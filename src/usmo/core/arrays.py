@@ -1,4 +1,4 @@
-"""Types of arrays, and sums that are exact to rounding."""
+"""Types of arrays, and sums with one rounding."""
 
 from __future__ import annotations
 
@@ -9,11 +9,19 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 _EXACT = 10_000
-"""Terms up to which sums are exact (``math.fsum``); above, they are made in extended precision, which is faster."""
+"""Terms up to which sums are exact (``math.fsum``). Above, extended precision is faster and enough."""
 
 
 def exact_sum(x: Array) -> float:
     """Σx with one rounding at the end."""
     return math.fsum(x) if len(x) <= _EXACT else float(np.sum(x, dtype=np.longdouble))
+
+
+def exact_difference(x: Array, y: Array) -> np.longdouble:
+    """Σx - Σy in extended precision, to be added to that of other rows."""
+    if len(x) + len(y) <= _EXACT:
+        return np.longdouble(math.fsum(np.concatenate([x, -y])))
+    return np.sum(x, dtype=np.longdouble) - np.sum(y, dtype=np.longdouble)

@@ -1,9 +1,8 @@
-"""Work that goes to the rows: a table in shards, what a solver keeps for their rows, and what comes back.
+"""Rows in shards: functions run where the rows are, and only small results come back.
 
-What a solver keeps for every row stays with the row. To work on it, the solver sends a function and a few
-arguments to every shard; what the shards find comes back added up, or shard by shard where it is little. Alone on
-a machine a solver has one shard, all rows in memory (:class:`Here`); on a cluster the shards are on its workers
-(:mod:`usmo.dask`). No solver knows which.
+What a solver keeps for each row (σ, f, kernel values) stays with the shard of that row. On one machine there is one
+shard with all rows (:class:`LocalShards`); on a cluster each worker has some (:mod:`usmo.dask`). A solver calls the
+same methods in both cases.
 """
 
 from __future__ import annotations
@@ -14,71 +13,71 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 
-class Found(NamedTuple):
-    """What a shard found: numbers or arrays to be added up, and numbers of which the highest counts."""
+class Partial(NamedTuple):
+    """The result of one shard: ``sums`` are added over shards, of ``maxima`` the largest is kept."""
 
     sums: tuple[Any, ...] = ()
-    highs: tuple[float, ...] = ()
+    maxima: tuple[float, ...] = ()
 
 
-class Each(list[Any]):
-    """An argument that differs from shard to shard: one value for each, in their order."""
+class PerShard(list[Any]):
+    """An argument with one value for each shard, in their order."""
 
 
-class Lost(Exception):
-    """What was kept for the rows of a shard is gone, with the worker that kept it."""
+class ShardLost(Exception):
+    """A worker is gone, and with it what it kept for the rows of a shard."""
 
 
-class Team(Protocol):
+class Shards(Protocol):
     """The shards of one table, in the order of its rows. Functions and arguments must be picklable."""
 
     size: int
 
-    def total(self, work: Callable[..., Found], *args: Any) -> Found:
-        """Call ``work(shard, *args)`` on every shard and merge what they find."""
+    def merge(self, function: Callable[..., Partial], *args: Any) -> Partial:
+        """Call ``function(shard, *args)`` on every shard and merge the results."""
 
-    def gather(self, work: Callable[..., Any], *args: Any) -> list[Any]:
-        """Call ``work(shard, *args)`` on every shard; what each returns, which must be little."""
+    def gather(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Call ``function(shard, *args)`` on every shard and return the results, which must be small."""
 
 
-class Here:
-    """Shards in the memory of this process, one after the other; each may use threads."""
+class LocalShards:
+    """Shards in the memory of this process, called one after the other. Each may use threads."""
 
     def __init__(self, *shards: Any) -> None:
         self.shards = shards
         self.size = len(shards)
 
-    def total(self, work: Callable[..., Found], *args: Any) -> Found:
-        return merged(self.gather(work, *args))
+    def merge(self, function: Callable[..., Partial], *args: Any) -> Partial:
+        return merged(self.gather(function, *args))
 
-    def gather(self, work: Callable[..., Any], *args: Any) -> list[Any]:
-        return [work(shard, *of_shard(args, k)) for k, shard in enumerate(self.shards)]
-
-
-class Inside:
-    """The team of what every shard of another team keeps under a name."""
-
-    def __init__(self, team: Team, name: str) -> None:
-        self.team, self.name, self.size = team, name, team.size
-
-    def total(self, work: Callable[..., Found], *args: Any) -> Found:
-        return self.team.total(_inside, self.name, work, *args)
-
-    def gather(self, work: Callable[..., Any], *args: Any) -> list[Any]:
-        return self.team.gather(_inside, self.name, work, *args)
+    def gather(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        return [function(shard, *_arguments(args, k)) for k, shard in enumerate(self.shards)]
 
 
-def _inside(shard: Any, name: str, work: Callable[..., Any], *args: Any) -> Any:
-    return work(getattr(shard, name), *args)
+class SubShards:
+    """The objects that the shards of another set keep under one attribute, as shards of their own."""
+
+    def __init__(self, shards: Shards, attribute: str) -> None:
+        self.shards, self.attribute, self.size = shards, attribute, shards.size
+
+    def merge(self, function: Callable[..., Partial], *args: Any) -> Partial:
+        return self.shards.merge(_call_on_attribute, self.attribute, function, *args)
+
+    def gather(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        return self.shards.gather(_call_on_attribute, self.attribute, function, *args)
 
 
-def of_shard(args: Sequence[Any], k: int) -> list[Any]:
-    """The arguments for shard k."""
-    return [arg[k] if isinstance(arg, Each) else arg for arg in args]
+def _call_on_attribute(shard: Any, attribute: str, function: Callable[..., Any], *args: Any) -> Any:
+    return function(getattr(shard, attribute), *args)
 
 
-def merged(parts: Sequence[Found]) -> Found:
-    """Sums added up in the order of the shards, so that they are the same every time; the highest of the highs."""
+def _arguments(args: Sequence[Any], k: int) -> list[Any]:
+    """The arguments of shard k."""
+    return [arg[k] if isinstance(arg, PerShard) else arg for arg in args]
+
+
+def merged(parts: Sequence[Partial]) -> Partial:
+    """Merge the results of several shards. Sums are added in the order of the shards, so they are reproducible."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -88,6 +87,6 @@ def merged(parts: Sequence[Found]) -> Found:
         for part in parts[1:]:
             value = value + part.sums[k]
         sums.append(value)
-    # a value that is not a number is the highest, so that it is seen
-    highs = tuple(float(np.max([part.highs[k] for part in parts])) for k in range(len(first.highs)))
-    return Found(tuple(sums), highs)
+    # np.max, not max: a NaN in one shard must not get lost
+    maxima = tuple(float(np.max([part.maxima[k] for part in parts])) for k in range(len(first.maxima)))
+    return Partial(tuple(sums), maxima)

@@ -1,4 +1,4 @@
-"""What a solver returns, and nothing else: the dual variables and an account of the work done."""
+"""What a solver returns: the dual variables and a record of the work done."""
 
 from __future__ import annotations
 
@@ -23,14 +23,21 @@ class PassRecord(NamedTuple):
     seconds: float
 
 
+class EvaluatedPoint(NamedTuple):
+    """Some σ, feasible or not, and G = q - Kσ at it. A solver that starts from it computes only what differs."""
+
+    sigma: Array
+    G: Array
+
+
 @dataclass(frozen=True)
 class Solution:
     """A point of the dual and how it was reached.
 
-    ``G`` is q - Kσ, the decision function on U without β. ``kernel_rows`` counts kernel values computed by
-    the solver in rows of n. ``status`` is "optimal" when the KKT violation is at most the tolerance,
-    "max_iter", "max_time" or "stopped" when a limit or a callback ended the fit, and "precision" when the float
-    type of the kernel rows cannot resolve the tolerance.
+    ``G`` is q - Kσ, the decision function on U without β. ``kernel_rows`` counts the kernel values that the solver
+    computed, in rows of n. ``status`` is "optimal" if the KKT violation is at most the tolerance, "max_iter",
+    "max_time" or "stopped" if a limit or a callback ended the fit, and "precision" if the tolerance is below what the
+    float type of the kernel rows resolves.
     """
 
     sigma: Array
@@ -42,7 +49,7 @@ class Solution:
     status: Status
 
     def continued_from(self, earlier: Solution) -> Solution:
-        """This solution with the work of an earlier, interrupted run added to its account."""
+        """This solution with the work of an earlier run added to its record."""
         shifted = tuple(
             record._replace(
                 steps=record.steps + earlier.iterations,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +12,12 @@ from sklearn.utils.validation import _check_sample_weight
 
 from usmo.core.arrays import Array, Index
 from usmo.core.problem import PUProblem
+from usmo.system import caller
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows X with two kinds of labels; rows of weight zero are in neither index."""
+    """Rows X with two kinds of labels. Rows of weight zero are in neither index."""
 
     X: Any
     classes: np.ndarray
@@ -27,12 +27,12 @@ class Table:
 
     @property
     def rows(self) -> Index:
-        """The rows that count."""
+        """The rows of positive weight."""
         return np.union1d(self.labelled, self.unlabelled)
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any, *, square: bool) -> Table:
-        """Check what scikit-learn has not: two values of y, weights on both sides, a square kernel."""
+        """Check what scikit-learn does not: two values of y, weights on both sides, a square kernel matrix."""
         check_classification_targets(y)
         classes = np.unique(y)
         if len(classes) > 2:
@@ -51,29 +51,27 @@ class Table:
         if sparse.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        weight, counted = None, np.ones(len(y), dtype=bool)
+        weight, positive = None, np.ones(len(y), dtype=bool)
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            counted = weight > 0
-        labelled = np.flatnonzero((y == classes[1]) & counted)
-        unlabelled = np.flatnonzero((y == classes[0]) & counted)
-        for rows, what in ((labelled, "labelled positive"), (unlabelled, "unlabelled")):
+            positive = weight > 0
+        labelled = np.flatnonzero((y == classes[1]) & positive)
+        unlabelled = np.flatnonzero((y == classes[0]) & positive)
+        for rows, name in ((labelled, "labelled positive"), (unlabelled, "unlabelled")):
             if len(rows) == 0:
-                raise ValueError(f"sample_weight leaves only one class: no {what} row has a positive weight")
+                raise ValueError(f"sample_weight leaves only one class: no {name} row has a positive weight")
         return cls(X, classes, labelled, unlabelled, weight)
 
     def problem(self, prior: float, lam: float, scenario: str) -> PUProblem:
-        """The training problem; in the censored scenario all rows are the unlabelled sample."""
+        """The training problem. In the censored scenario all rows are the unlabelled sample."""
         unlabelled = self.rows if scenario == "censored" else self.unlabelled
         return PUProblem.from_prior(float(prior), float(lam), self.labelled, unlabelled, self.weight)
 
 
 def warn_of_text(classes: np.ndarray) -> None:
-    """Say which of two texts is taken for positive."""
+    """Tell the user which of two texts counts as the label of positives."""
     if classes.dtype.kind in "OUS":
-        warnings.warn(
-            f"y holds text: {classes[1]!r}, the greater value, is taken for labelled positive, {classes[0]!r} for "
-            "unlabelled",
-            UserWarning,
-            stacklevel=7,
+        caller.warn(
+            f"y holds text: {classes[1]!r}, the greater value, counts as labelled positive, {classes[0]!r} as "
+            "unlabelled"
         )

@@ -11,7 +11,7 @@ from usmo.system.extras import load_extra
 load_extra("distributed", "usmo.dask needs Dask", "dask")
 load_extra("dask.array", "usmo.dask needs Dask", "dask")
 
-from usmo.dask.kernel import PUSVC  # noqa: E402
 from usmo.dask.linear import LinearPUSVC  # noqa: E402
+from usmo.dask.pusvc import PUSVC  # noqa: E402
 
 __all__ = ["PUSVC", "LinearPUSVC"]

@@ -1,12 +1,12 @@
-"""A team whose shards are on the workers of a Dask cluster.
+"""Shards on the workers of a Dask cluster.
 
-A shard is the result of a task that depends on its rows; work on it is a task that depends on the shard and
-changes it in place, so that what a solver keeps for its rows never moves. A task works on all shards of a thread
-of a worker, one after the other, and what they find is merged there; then by a tree of tasks.
-Dask places, ships and repeats tasks, and computes rows that were lost with a worker again from where they came
-from. What it cannot bring back is what was kept for them: shards count the calls they have served, and one that
-comes back without them raises :class:`usmo.core.shards.Lost`. The solver then starts again from its last decision
-function.
+A shard is the result of a task that depends on its rows. A call on it is a task that depends on the shard and changes
+it in place, so the state that a solver keeps for its rows never moves. One task serves all shards of one thread of a
+worker and merges their results; a tree of tasks merges the rest.
+
+Dask places and repeats tasks, and computes rows again that were lost with a worker. It cannot restore the state of a
+shard. So shards count the calls they have served, and one that comes back without its state raises
+:class:`usmo.core.shards.ShardLost`. The solver then starts again from its last decision function.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from distributed.protocol import pickle
 from distributed.utils import sync
 from scipy import sparse
 
-from usmo.core.shards import Each, Found, Lost, merged
+from usmo.core.shards import Partial, PerShard, ShardLost, merged
 
 FAN = 8
 """Results that one task of the tree merges."""
 
 _LARGE = 50_000
-"""Bytes of arguments from which they are sent to every worker once, not with every task."""
+"""Bytes of arguments from which they are sent once to every worker, not with every task."""
 
 PATIENCE = 120.0
-"""Seconds for which a cluster may be without any worker."""
+"""Seconds that a cluster may have no workers."""
 
 _LOOK = 1.0
-"""Seconds after which a call that has not come back makes the driver look whether all workers are there."""
+"""Seconds after which the driver checks whether the workers of a pending call are alive."""
 
 
 @dataclass
 class Account:
-    """Calls of one kind of work, and bytes of their arguments for all shards together."""
+    """Number of calls of one function, and bytes of their arguments for all shards together."""
 
     calls: int = 0
     asked: int = 0
 
 
-class Kept:
-    """A shard on its worker, the calls it has served, and what it answered to the last."""
+class RemoteShard:
+    """A shard on its worker, the number of calls it has served, and its answer to the last one."""
 
     def __init__(self, shard: Any, name: str) -> None:
         self.shard, self.name = shard, name
@@ -55,10 +55,10 @@ class Kept:
         self.bytes: dict[str, int] = {}
 
 
-class Cluster:
-    """Shards opened by ``open_shard(block, *args)`` for every block, where the block is.
+class ClusterShards:
+    """Shards made by ``open_shard(block, *args)`` on the worker of each block.
 
-    ``args`` may have an :class:`usmo.core.shards.Each` among them. ``account`` tells what was asked of the shards.
+    ``args`` may contain a :class:`usmo.core.shards.PerShard`. ``account`` counts calls and bytes sent.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Cluster:
         awaited(client, self.blocks)
         holders = self.client.who_has(self.blocks)
         if not all(holders.get(block.key) for block in self.blocks):
-            raise Lost
+            raise ShardLost
         self.owners = [sorted(holders[block.key])[0] for block in self.blocks]
         sent, own = self._split(args)
         self._shards = [
@@ -83,7 +83,7 @@ class Cluster:
         self._groups = self._by_thread()
 
     def _by_thread(self) -> list[tuple[str, list[int]]]:
-        """Shards in groups that one task works on: as many groups on a worker as it has threads."""
+        """Groups of shards that one task serves: as many groups on a worker as it has threads."""
         threads = self.client.nthreads()
         groups = []
         for owner in dict.fromkeys(self.owners):
@@ -92,8 +92,8 @@ class Cluster:
             groups += [(owner, part.tolist()) for part in parts]
         return groups
 
-    def total(self, work: Callable[..., Found], *args: Any) -> Found:
-        parts = self._call(work, args, True)
+    def merge(self, function: Callable[..., Partial], *args: Any) -> Partial:
+        parts = self._call(function, args, True)
         while len(parts) > 1:
             parts = [
                 parts[k] if k + 1 == len(parts) else self.client.submit(merged, parts[k : k + FAN], pure=False)
@@ -101,51 +101,51 @@ class Cluster:
             ]
         return self._results(parts)[0]
 
-    def gather(self, work: Callable[..., Any], *args: Any) -> list[Any]:
-        found: list[Any] = [None] * self.size
-        for (_, shards), part in zip(self._groups, self._results(self._call(work, args, False)), strict=True):
+    def gather(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        answers: list[Any] = [None] * self.size
+        for (_, shards), part in zip(self._groups, self._results(self._call(function, args, False)), strict=True):
             for k, answer in zip(shards, part, strict=True):
-                found[k] = answer
-        return found
+                answers[k] = answer
+        return answers
 
     def answered(self) -> dict[str, int]:
-        """Bytes of all answers, by the name of the work: as they leave the workers."""
-        found: dict[str, int] = {}
+        """Bytes of all answers that left the workers, by the name of the function."""
+        total: dict[str, int] = {}
         firsts = [(self._shards[shards[0]], owner) for owner, shards in self._groups]
         for part in self._results(
             [self.client.submit(_answered, kept, workers=[owner], pure=False) for kept, owner in firsts]
         ):
             for name, size in part.items():
-                found[name] = found.get(name, 0) + size
-        return found
+                total[name] = total.get(name, 0) + size
+        return total
 
-    def _call(self, work: Callable[..., Any], args: tuple[Any, ...], merge: bool) -> list[Future]:
+    def _call(self, function: Callable[..., Any], args: tuple[Any, ...], merge: bool) -> list[Future]:
         self._served += 1
         sent, own = self._split(args)
-        account = self.account.setdefault(_name(work, args), Account())
+        account = self.account.setdefault(_name(function, args), Account())
         account.calls += 1
-        shared = [arg for arg in args if not isinstance(arg, Each)]
+        shared = [arg for arg in args if not isinstance(arg, PerShard)]
         account.asked += len(self._groups) * payload(shared) + payload(own)
         return [
             self.client.submit(
-                _applied, [self._shards[k] for k in shards], self._served, work, sent, [own[k] for k in shards],
+                _call_group, [self._shards[k] for k in shards], self._served, function, sent, [own[k] for k in shards],
                 merge, workers=[owner], pure=False,
             )
             for owner, shards in self._groups
         ]  # fmt: skip
 
     def _split(self, args: Sequence[Any]) -> tuple[Any, list[dict[int, Any]]]:
-        """Arguments that all shards share, a future for large ones, which every worker gets once; the others."""
-        common: Any = [None if isinstance(arg, Each) else arg for arg in args]
-        differing = [k for k, arg in enumerate(args) if isinstance(arg, Each)]
+        """Arguments common to all shards (a future if they are large), and for each shard its own."""
+        common: Any = [None if isinstance(arg, PerShard) else arg for arg in args]
+        differing = [k for k, arg in enumerate(args) if isinstance(arg, PerShard)]
         common = sent_once(self.client, common)
         return common, [{k: args[k][shard] for k in differing} for shard in range(self.size)]
 
     def _results(self, futures: list[Future]) -> list[Any]:
-        """The results, or Lost if a worker that keeps a shard is not there any more.
+        """The results, or ShardLost if a worker of a shard has disappeared.
 
-        That may also happen between the end of a task and the arrival of its result, for which Dask would then
-        wait without end: the task can only be repeated where its shard was.
+        A worker may also disappear between the end of a task and the arrival of its result. Dask would then wait for
+        ever, because the task can only be repeated on that worker.
         """
         patience = _LOOK
         while True:
@@ -155,19 +155,19 @@ class Cluster:
                 return sync(loop, self.client.gather, futures, asynchronous=True, callback_timeout=patience)
             except TimeoutError:
                 if all(future.done() for future in futures):
-                    patience *= 2.0  # large results take their time
+                    patience *= 2.0  # large results take longer
                 if not set(self.owners) <= set(self.client.nthreads()):
-                    raise Lost from None
+                    raise ShardLost from None
             except (KilledWorker, FutureCancelledError, FuturesCancelledError):
-                raise Lost from None
+                raise ShardLost from None
 
     def close(self) -> None:
-        """Let go of the shards."""
+        """Release the shards."""
         self._shards = []
 
 
 def awaited(client: Client, futures: Sequence[Future]) -> None:
-    """Wait for futures, and raise the first error among them; also if no worker is there for long."""
+    """Wait for futures and raise the first error among them, or an error if there is no worker for long."""
     gone: float | None = None
     while True:
         try:
@@ -191,60 +191,60 @@ def awaited(client: Client, futures: Sequence[Future]) -> None:
 
 
 def sent_once(client: Client, args: list[Any]) -> Any:
-    """Arguments for tasks on all workers: themselves, or a future for large ones, which every worker gets once."""
+    """Arguments for tasks on all workers: unchanged, or if large a future, which every worker fetches once."""
     if payload(args) <= _LARGE:
         return args
     try:
         return client.scatter([args], broadcast=True, hash=False)[0]
     except (OSError, TimeoutError):  # a worker went away
-        raise Lost from None
+        raise ShardLost from None
 
 
-def _opened(open_shard: Callable[..., Any], name: str, block: Any, common: list[Any], own: dict[int, Any]) -> Kept:
-    return Kept(open_shard(block, *_both(common, own)), name)
+def _opened(
+    open_shard: Callable[..., Any], name: str, block: Any, common: list[Any], own: dict[int, Any]
+) -> RemoteShard:
+    return RemoteShard(open_shard(block, *_both(common, own)), name)
 
 
 def _both(common: list[Any], own: dict[int, Any]) -> list[Any]:
     return [own.get(k, arg) for k, arg in enumerate(common)]
 
 
-def _applied(
-    group: list[Kept],
+def _call_group(
+    group: list[RemoteShard],
     call: int,
-    work: Callable[..., Any],
+    function: Callable[..., Any],
     common: list[Any],
     own: list[dict[int, Any]],
     merge: bool,
 ) -> Any:
-    """The answers of a group of shards, or their sum."""
-    answers = [_answer(kept, call, work, _both(common, mine)) for kept, mine in zip(group, own, strict=True)]
-    found = merged(answers) if merge else answers
-    name = _name(work, common)
-    group[0].bytes[name] = group[0].bytes.get(name, 0) + payload(found)
-    return found
+    """The answers of a group of shards, merged if asked for."""
+    answers = [_answer(shard, call, function, _both(common, mine)) for shard, mine in zip(group, own, strict=True)]
+    result = merged(answers) if merge else answers
+    name = _name(function, common)
+    group[0].bytes[name] = group[0].bytes.get(name, 0) + payload(result)
+    return result
 
 
-def _answer(kept: Kept, call: int, work: Callable[..., Any], args: list[Any]) -> Any:
-    if call == kept.served:  # asked again: the answer was lost on its way
-        return kept.answer
-    if call != kept.served + 1:
-        raise Lost
-    answer = work(kept.shard, *args)
+def _answer(remote: RemoteShard, call: int, function: Callable[..., Any], args: list[Any]) -> Any:
+    if call == remote.served:  # a repeated call: the answer was lost on its way
+        return remote.answer
+    if call != remote.served + 1:
+        raise ShardLost
+    answer = function(remote.shard, *args)
     if _has_nan(answer):
-        raise ValueError(
-            f"{_name(work, args)} of {kept.name} on worker {get_worker().address} gave values that are not numbers"
-        )
-    kept.served, kept.answer = call, answer
+        raise ValueError(f"{_name(function, args)} of {remote.name} on worker {get_worker().address} returned NaN")
+    remote.served, remote.answer = call, answer
     return answer
 
 
-def _answered(kept: Kept) -> dict[str, int]:
-    return kept.bytes
+def _answered(remote: RemoteShard) -> dict[str, int]:
+    return remote.bytes
 
 
-def _name(work: Callable[..., Any], args: Sequence[Any]) -> str:
-    """The name of the work, also where it is wrapped to reach the inside of a shard."""
-    return next((str(arg.__name__) for arg in args if callable(arg)), work.__name__)
+def _name(function: Callable[..., Any], args: Sequence[Any]) -> str:
+    """The name of a function, also if SubShards passes it as an argument."""
+    return next((str(arg.__name__) for arg in args if callable(arg)), function.__name__)
 
 
 def _has_nan(value: Any) -> bool:
@@ -258,7 +258,7 @@ def _has_nan(value: Any) -> bool:
 
 
 def payload(value: Any) -> int:
-    """Bytes of the numbers in a value, without what a protocol adds to them; of other objects, all bytes."""
+    """Bytes of the numbers in a value, without protocol overhead; of other objects, their pickled size."""
     if sparse.issparse(value):
         return int(value.data.nbytes + value.indices.nbytes + value.indptr.nbytes)
     if isinstance(value, dict):

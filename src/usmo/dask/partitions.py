@@ -20,7 +20,7 @@ from usmo.core.arrays import Array, Index, exact_sum
 from usmo.core.problem import PUProblem
 from usmo.core.table import Table, warn_of_text
 from usmo.dask.cluster import awaited, sent_once
-from usmo.dask.parts import (
+from usmo.dask.collections import (
     Block,
     aligned,
     checked_block,
@@ -29,12 +29,12 @@ from usmo.dask.parts import (
     row_parts,
     width_of,
 )
-from usmo.fitting.checkpoint import digest_of
-from usmo.kernels.matrix import rows_together
+from usmo.fitting.checkpoint import text_digest
+from usmo.kernels.tables import rows_together
 
 
-class Facts(NamedTuple):
-    """What the driver knows of a block: for each value of y the rows that count, and their largest weight."""
+class BlockSummary(NamedTuple):
+    """What the driver knows of a block: for each value of y the rows of positive weight, and their largest weight."""
 
     rows: int
     values: np.ndarray
@@ -54,11 +54,11 @@ class Masses(NamedTuple):
 
 @dataclass(frozen=True)
 class Partitions:
-    """The blocks of a training table, and what is known of all of them together."""
+    """The blocks of a training table, with a summary of each."""
 
     client: Client
     blocks: list[Future]
-    facts: list[Facts]
+    summaries: list[BlockSummary]
     columns: int
     names: list[str] | None
     classes: np.ndarray
@@ -75,24 +75,24 @@ class Partitions:
 
     @property
     def rows(self) -> int:
-        return sum(facts.rows for facts in self.facts)
+        return sum(summary.rows for summary in self.summaries)
 
     @property
     def firsts(self) -> list[int]:
         """The number of each block's first row."""
-        return np.cumsum([0] + [facts.rows for facts in self.facts[:-1]]).tolist()
+        return np.cumsum([0] + [summary.rows for summary in self.summaries[:-1]]).tolist()
 
     def _of_class(self, field: str, value: Any) -> list[Any]:
-        """A field of the facts for one value of y, 0 where a block does not have it."""
+        """A field of the summaries for one value of y, 0 for blocks without that value."""
         return [
-            next((x for x, v in zip(getattr(f, field), f.values, strict=True) if v == value), 0)
-            for f in self.facts
+            next((x for x, v in zip(getattr(s, field), s.values, strict=True) if v == value), 0)
+            for s in self.summaries
         ]
 
     def sample(self, most: int, scenario: str, seed: int) -> tuple[Table, Index]:
-        """At most so many labelled and so many unlabelled rows, drawn at random, here; and which rows they are.
+        """At most ``most`` labelled and as many unlabelled rows, drawn at random, and their row numbers.
 
-        In the censored scenario the shares of the two matter, and both are thinned alike, to no less than one row.
+        In the censored scenario the ratio of the two matters, so both are sampled at one rate, at least one row each.
         """
         counts = np.array([self._of_class("counts", value) for value in self.classes]).T
         unlabelled, labelled = counts.sum(axis=0)
@@ -100,34 +100,34 @@ class Partitions:
         if scenario == "censored":
             rates = [min(1.0, 2 * most / (unlabelled + labelled))] * 2
         rates = [max(rate, 1.0 / count) for rate, count in zip(rates, (unlabelled, labelled), strict=True)]
-        # a hair more than the share, so that a single row is not lost to rounding
+        # 1e-9 more than the share, so that a single row is not lost to rounding
         wanted = np.diff(np.floor(np.cumsum(counts, axis=0) * rates + 1e-9), axis=0, prepend=0).astype(int)
-        found = self._results(
+        parts = self._results(
             [
                 self.client.submit(_sampled, block, self.classes, wanted[k].tolist(), seed + k, pure=False)
                 for k, block in enumerate(self.blocks)
             ]
         )
-        X = rows_together([part.X for part, _ in found])
-        y = np.concatenate([part.y for part, _ in found])
-        weight = np.concatenate([part.weight for part, _ in found]) if self.weighted else None
-        rows = np.concatenate([rows + first for (_, rows), first in zip(found, self.firsts, strict=True)])
+        X = rows_together([part.X for part, _ in parts])
+        y = np.concatenate([part.y for part, _ in parts])
+        weight = np.concatenate([part.weight for part, _ in parts]) if self.weighted else None
+        rows = np.concatenate([rows + first for (_, rows), first in zip(parts, self.firsts, strict=True)])
         return Table.of(X, y, weight, square=False), rows
 
     def masses(self, scenario: str) -> Masses:
-        """The weights of the two samples."""
+        """The weights of P and of the unlabelled sample."""
         tops = [float(max(self._of_class("tops", value))) for value in self.classes]
         top_p, top_u = tops[1], max(tops) if scenario == "censored" else tops[0]
-        found = np.sum(self.gather(_masses, self.classes, scenario, top_p, top_u), axis=0)
-        return Masses(top_p, float(found[0]), top_u, float(found[1]))
+        p, u = np.sum(self.gather(_masses, self.classes, scenario, top_p, top_u), axis=0)
+        return Masses(top_p, float(p), top_u, float(u))
 
     def digest(self) -> str:
-        """A digest of all blocks, made where they are."""
-        return digest_of(self.gather(_digest))
+        """A digest of all blocks, computed on the workers."""
+        return text_digest(self.gather(_digest))
 
 
 def partitions(client: Client, X: Any, y: Any, sample_weight: Any = None) -> Partitions:
-    """Bring the table into the workers' memory, and check it."""
+    """Load the table into the memory of the workers and check it."""
     columns, names = width_of(X)
     rows, sizes = row_parts(X), row_counts(X)
     here = not is_dask_collection(y) or not (sample_weight is None or is_dask_collection(sample_weight))
@@ -145,25 +145,25 @@ def partitions(client: Client, X: Any, y: Any, sample_weight: Any = None) -> Par
             for k, (part, label, weight) in enumerate(zip(rows, labels, weights, strict=True))
         ],
     )
-    facts = client.gather([client.submit(_facts, block, pure=False) for block in blocks])
-    for k, fact in enumerate(facts):
-        if fact.is_sparse != facts[0].is_sparse:
-            first, other = ("CSR", "dense") if facts[0].is_sparse else ("dense", "CSR")
+    summaries = client.gather([client.submit(_summary, block, pure=False) for block in blocks])
+    for k, summary in enumerate(summaries):
+        if summary.is_sparse != summaries[0].is_sparse:
+            first, other = ("CSR", "dense") if summaries[0].is_sparse else ("dense", "CSR")
             raise ValueError(
                 f"X must be dense or CSR throughout: partition 0 is {first}, partition {k} is {other}"
             )
-    classes = np.unique(np.concatenate([fact.values for fact in facts]))
+    classes = np.unique(np.concatenate([summary.values for summary in summaries]))
     if len(classes) != 2:
         raise ValueError(
             "y must hold two values, the greater marking labelled positives and the other unlabelled rows; got "
             f"{len(classes)}: {classes[:5].tolist()}"
         )
     warn_of_text(classes)
-    found = Partitions(client, blocks, facts, columns, names, classes, sample_weight is not None)
-    for value, what in zip(classes, ("unlabelled", "labelled positive"), strict=True):
-        if not sum(found._of_class("counts", value)):
-            raise ValueError(f"sample_weight leaves only one class: no {what} row has a positive weight")
-    return found
+    table = Partitions(client, blocks, summaries, columns, names, classes, sample_weight is not None)
+    for value, name in zip(classes, ("unlabelled", "labelled positive"), strict=True):
+        if not sum(table._of_class("counts", value)):
+            raise ValueError(f"sample_weight leaves only one class: no {name} row has a positive weight")
+    return table
 
 
 def _computed(client: Client, values: list[Any]) -> list[Future]:
@@ -173,7 +173,7 @@ def _computed(client: Client, values: list[Any]) -> list[Future]:
 
 
 def parts_of(block: Block, classes: np.ndarray, scenario: str) -> tuple[Index, Index]:
-    """The labelled rows of a block, and those of the unlabelled sample; rows of weight zero are in neither."""
+    """The labelled rows of a block, and its rows of the unlabelled sample. Rows of weight zero are in neither."""
     counted = _counted(block)
     labelled = np.flatnonzero((block.y == classes[1]) & counted)
     return labelled, np.flatnonzero(counted if scenario == "censored" else (block.y == classes[0]) & counted)
@@ -182,7 +182,7 @@ def parts_of(block: Block, classes: np.ndarray, scenario: str) -> tuple[Index, I
 def problem_of(
     block: Block, classes: np.ndarray, scenario: str, prior: float, lam: float, masses: Masses
 ) -> PUProblem:
-    """The part of the problem that a block is."""
+    """The part of the problem that a block contributes."""
     labelled, unlabelled = parts_of(block, classes, scenario)
     of_p = weights_of(block, labelled, masses.top_p), masses.p
     of_u = weights_of(block, unlabelled, masses.top_u), masses.u
@@ -214,19 +214,19 @@ def _sampled(block: Block, classes: np.ndarray, sizes: list[int], seed: int) -> 
     return Block(block.X[rows], block.y[rows], None if block.weight is None else block.weight[rows]), rows
 
 
-def _facts(block: Block) -> Facts:
+def _summary(block: Block) -> BlockSummary:
     values, counted = np.unique(block.y), _counted(block)
     kinds = [(block.y == value) & counted for value in values]
     weight = np.ones(len(block.y)) if block.weight is None else block.weight
     counts = [int(np.count_nonzero(kind)) for kind in kinds]
     tops = [float(weight[kind].max(initial=0.0)) for kind in kinds]
-    return Facts(len(block.y), values, counts, tops, bool(sparse.issparse(block.X)))
+    return BlockSummary(len(block.y), values, counts, tops, bool(sparse.issparse(block.X)))
 
 
 def _digest(block: Block) -> str:
     X = block.X
     parts = [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
-    found = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     for part in (*parts, block.y, *([] if block.weight is None else [block.weight])):
-        found.update(np.ascontiguousarray(part).view(np.uint8).data)
-    return found.hexdigest()
+        digest.update(np.ascontiguousarray(part).view(np.uint8).data)
+    return digest.hexdigest()

@@ -1,7 +1,8 @@
-"""Benchmark tables, hiding labels to turn a labelled table into a PU one, and poker hands in any number."""
+"""Benchmark tables, hiding of labels to turn a labelled table into a PU one, and poker hands in any number."""
 
 from usmo.datasets.catalogue import CATALOGUE, LARGE, SMALL, DataSet, info
+from usmo.datasets.labels import make_pu
 from usmo.datasets.loading import load
-from usmo.datasets.making import make_poker_hands, make_pu, poker_class
+from usmo.datasets.poker import make_poker_hands, poker_class
 
 __all__ = ["CATALOGUE", "LARGE", "SMALL", "DataSet", "info", "load", "make_poker_hands", "make_pu", "poker_class"]

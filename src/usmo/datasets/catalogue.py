@@ -1,4 +1,4 @@
-"""What is known about the seventeen tables of the paper's evaluation."""
+"""Catalogue of the seventeen tables of the paper's evaluation: size, classes, source, checksum, caveats."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class OpenML:
-    """A data set on OpenML, and how its rows become ours."""
+    """A data set on OpenML, and how it is converted: the positive class, scaling, dropped columns, training rows."""
 
     data_id: int
     positive: str | None
@@ -18,10 +18,10 @@ class OpenML:
 
 @dataclass(frozen=True)
 class DataSet:
-    """One table: size, which class is positive, where it comes from, and what to beware of.
+    """One table: size, positive class, source, caveats.
 
-    ``classes`` counts the rows of each value of y; ``positive`` is what y = 1 stands for, None where a task is
-    made by choosing a class. ``sha256`` is that of the file in the folder ``USMO_DATA``.
+    ``classes`` counts the rows of each value of y; ``positive`` says what y = 1 means, None for tables with several
+    classes, any of which can be the positive one. ``sha256`` is the checksum of the file in ``USMO_DATA``.
     """
 
     name: str
@@ -67,7 +67,7 @@ _SETS = [
     _small(
         "heart", 9, 120, 150, "heart disease present", "UCI Statlog Heart, projected",
         "45521d91d89a8f088fe233f2885201df2bb113c7ce48329728df05abbc4c8750",
-        "principal components of the patients of heart-statlog: the two are not independent",
+        "principal components of heart-statlog, the same patients: the two are not independent",
     ),
     _small(
         "heart-statlog", 13, 120, 150, "heart disease present", "UCI Statlog Heart",
@@ -134,7 +134,7 @@ _SETS = [
         "poker-hand", 100000, 10, dict(enumerate([50100, 42185, 4873, 2098, 379, 195, 150, 18, 1, 1])),
         "UCI Poker Hand, the first 100,000 rows of the test file",
         "08523f8693731d94c76c04fde0d2e12a4703120dee37f2a2e2ad9ca04e99733d", None,
-        "a tenth of the paper's million rows; make_poker_hands draws more of the same kind", 25010,
+        "a tenth of the paper's million rows; make_poker_hands draws more from the same distribution", 25010,
     ),
 ]  # fmt: skip
 
@@ -146,7 +146,7 @@ LARGE = tuple(entry.name for entry in _SETS[12:])
 
 
 def info(name: str) -> DataSet:
-    """What is known about a table."""
+    """The catalogue entry of a table."""
     if name not in CATALOGUE:
         raise ValueError(f"name must be one of {', '.join(CATALOGUE)}; got {name!r}")
     return CATALOGUE[name]

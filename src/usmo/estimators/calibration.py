@@ -1,13 +1,13 @@
 """Probabilities from decision values, without negatives.
 
-With d the decision value (positive where the class is), the probability of being positive is taken for
+With d the decision value, positive for rows called positive, the probability of being positive is modelled as
 
     p(d) = s(a₊·d) if d > 0, s(a₋·d) otherwise,      s(t) = 1/(1 + e^-t)
 
-which is monotone, inside (0, 1), and ½ where the decision changes. Since p_P(d)/p_U(d) = p(d)/π, the labels of P
-and U have a likelihood under each pair of slopes; the pair with the largest is taken, where the mean of p over U
-must come to π as far as U's sampling error lets it. Rows that were trained on flatter a model, so held-out
-decision values are better where they are to be had.
+which is monotone, inside (0, 1), and ½ at the decision. Since p_P(d)/p_U(d) = p(d)/π, the labels of P and U have a
+likelihood for each pair of slopes. The pair with the largest likelihood is taken, with a penalty if the mean of p over
+U differs from π by more than sampling error. A model fits its training rows too well, so held-out decision values are
+better if there are any.
 """
 
 from __future__ import annotations
@@ -21,11 +21,16 @@ from usmo.core.arrays import Array
 from usmo.priors.samples import effective_size
 
 _STEPS = 40
+"""Slopes tried on each side."""
+
 _BINS, _MANY = 1000, 5000
+"""Bins on each side of 0, and the number of values from which values are binned."""
+
 _COUNT = 1e9
-"""Integer weights from here on are a scale, not numbers of rows."""
+"""Integer weights above this are a scale, not numbers of rows."""
+
 _FLAT = 1e-3
-"""Decision values that differ by less, in units of the margin, do not tell rows apart."""
+"""Smallest scale of decision values: below it they do not distinguish rows."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +46,14 @@ class Calibration:
 
 
 def calibrated(d_p: Array, d_u: Array, prior: float, w_p: Array, w_u: Array) -> Calibration:
-    """The slopes of the largest likelihood, from decision values and weights of P and U."""
+    """The slopes with the largest likelihood, from decision values and weights of P and U."""
     m_p, m_u = _masses(w_p), _masses(w_u)
     scale = max(float(np.average(np.abs(d_u), weights=m_u)), _FLAT)
     z_p, m_p = _binned(d_p / scale, m_p)
     z_u, m_u = _binned(d_u / scale, m_u)
     slopes = np.geomspace(0.05, 50.0, _STEPS)
     n_p, n_u = float(m_p.sum()), float(m_u.sum())
-    # either side of 0 has its own slope: sums over each side, then every pair
+    # each side of 0 has its own slope: sums over each side, then all pairs
     fit_p, share, fit_u = (np.zeros((2, _STEPS)) for _ in range(3))
     odds = n_p / n_u / prior
     for side, keep_p, keep_u in ((0, z_p > 0, z_u > 0), (1, z_p <= 0, z_u <= 0)):
@@ -65,7 +70,7 @@ def calibrated(d_p: Array, d_u: Array, prior: float, w_p: Array, w_u: Array) -> 
 
 
 def _masses(weight: Array) -> Array:
-    """Weights that sum to the size of the sample: integers are numbers of equal rows."""
+    """Weights that sum to the size of the sample. Integer weights are numbers of equal rows."""
     counts = bool(weight.max() < _COUNT and np.all(weight == np.round(weight)))
     share = weight / weight.max()
     size = effective_size(weight if counts else share, counts)
@@ -73,7 +78,7 @@ def _masses(weight: Array) -> Array:
 
 
 def _binned(values: Array, mass: Array) -> tuple[Array, Array]:
-    """Means and masses of equal bins of the values, those above 0 apart from the others."""
+    """Means and masses of the values in equal bins, with separate bins above 0."""
     if len(values) <= _MANY:
         return values, mass
     low, high = float(values.min()), float(values.max())

@@ -18,7 +18,7 @@ from usmo.kernels.matrix import KernelMatrix
 
 
 class Compression(NamedTuple):
-    """How far the smaller model is from the model it was made of, over the rows given."""
+    """Differences between the smaller model and the model it was made from, over the given rows."""
 
     n_components: int
     n_support: int
@@ -32,7 +32,7 @@ def greedy_projection(
 ) -> tuple[Index, Array, Array]:
     """Rows z, their coefficients, and the error left on every row of the kernel matrix.
 
-    Stops at ``n_components`` rows, at a largest error of ``max_error``, or where float64 has no more to give.
+    Stops at ``n_components`` rows, at a largest error of ``max_error``, or at the precision of float64.
     """
     n = len(kernel)
     everything = np.arange(n)
@@ -64,7 +64,7 @@ def greedy_projection(
 
 
 def measured(before: Array, after: Array, n_components: int, n_support: int) -> Compression:
-    """The comparison of two decision functions on the same rows."""
+    """Compare two decision functions on the same rows."""
     error = np.abs(after - before)
     changed = int(np.sum((before > 0) != (after > 0)))
     return Compression(n_components, n_support, float(error.max()), float(error.mean()), changed)
@@ -82,6 +82,6 @@ def compressed(model: Any, X: Any, n_components: int | None, max_error: float | 
     small.support_vectors_ = model.support_vectors_[rows]
     small.dual_coef_ = coefficients[None, :]
     small.compression_ = measured(model.decision_function(X), small.decision_function(X), len(rows), len(kernel))
-    for name in ("certificate_", "history_", "_share"):  # these are the larger model's
+    for name in ("certificate_", "history_", "_share"):  # they describe the larger model
         small.__dict__.pop(name, None)
     return small

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,16 +9,14 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from usmo.core.arrays import Array, Index
-from usmo.core.problem import PUProblem
-from usmo.core.table import Table
-from usmo.estimators.base import ACCEPTED, PUClassifier, warn_about
-from usmo.fitting.linear import LinearFit, train_linear
-from usmo.fitting.progress import callback_bridge, combined, printed
-from usmo.kernels.row_blocks import Blocks, PartFeatures, as_features
-
-_CALIBRATED = 50_000
-"""Labelled positives that probabilities are calibrated on; more would be read for nothing."""
+from usmo.core.arrays import Array
+from usmo.core.certificate import Certificate
+from usmo.core.solution import PassRecord
+from usmo.estimators.base import PUClassifier
+from usmo.estimators.preparation import ACCEPTED, choose, prepare_table, specification
+from usmo.estimators.training import train
+from usmo.estimators.types import Lam, Prior, Scenario, Threshold
+from usmo.kernels.row_blocks import Blocks, PartFeatures
 
 
 class LinearPUSVC(PUClassifier):
@@ -27,8 +24,8 @@ class LinearPUSVC(PUClassifier):
 
     The same problem as ``PUSVC(kernel="linear")``, solved to a certified optimum in a few passes over the rows.
     The table may be an array, a CSR matrix, a memory map or a directory of parts
-    (:class:`usmo.kernels.row_blocks.PartFeatures`). A large one is never copied as a whole: what is held beside it are a
-    handful of numbers per row, and the eighth of the rows nearest the thresholds.
+    (:class:`usmo.features.PartFeatures`). A large table is never copied whole: memory beside it is a handful of
+    numbers per row, and the eighth of the rows nearest the thresholds.
 
     Parameters
     ----------
@@ -38,15 +35,12 @@ class LinearPUSVC(PUClassifier):
         kind.
     lam : float or "cv", default=1e-2
         Regularisation λ. "cv" chooses it by the PU risk of held-out rows (:mod:`usmo.fitting.select`). The columns
-        should be of one scale: it weighs all alike.
+        should have one scale, because λ penalises all of them alike.
     scenario : {"case-control", "censored"}, default="case-control"
         "case-control": positives and unlabelled rows were drawn separately. "censored": one sample was drawn
         and some of its positives were labelled, so that all rows together are the unlabelled sample.
     threshold : "prior" or float, default="prior"
-        The value of f above which a row is called positive; ``intercept_`` includes it, so that the decision is
-        at 0. "prior": so that the share π of the unlabelled rows is positive. 0.0 is the rule of the paper; with
-        strong regularisation f hardly leaves [-1, 1], and its sign then says little (``python -m
-        benchmarks.selection``).
+        The value of f above which a row is called positive, as for :class:`PUSVC`.
     tol : float, default=1e-3
         Largest violation of the optimality conditions, in units of the decision function; the relative duality gap
         is at most a thousandth of it.
@@ -59,7 +53,7 @@ class LinearPUSVC(PUClassifier):
     random_state : int, RandomState instance or None, default=None
         Seed of the folds when the prior is estimated. None gives the same folds every time.
     verbose : int, default=0
-        1 keeps a live line on stderr if that is a terminal, 2 prints a line per round.
+        1 shows a live line on stderr if that is a terminal, 2 prints a line per round.
 
     Attributes
     ----------
@@ -67,17 +61,17 @@ class LinearPUSVC(PUClassifier):
         The two values of y; the greater one marks the labelled positives.
     coef_ : ndarray of shape (1, n_features)
     intercept_ : ndarray of shape (1,)
-        β, less ``threshold_``, the threshold on x·coef_ + β.
+        β minus ``threshold_``, the threshold on x·coef_ + β.
     lam_ : float
         The λ used; ``selection_`` has the risks if it was chosen by cross-validation.
     calibration_ : Calibration
-        From decision values to probabilities.
+        The map from decision values to probabilities.
     prior_ : float
         The class prior used.
     prior_interval_ : tuple of float
         Interval of the estimate; only with ``prior="estimate"``.
     certificate_ : Certificate
-        As for :class:`PUSVC`: primal and dual objective, gap and optimality conditions, computed afresh.
+        As for :class:`PUSVC`: primal and dual objective, gap and optimality conditions.
     n_iter_ : int
         Interior point iterations, those on a sample and on parts of the rows included.
     history_ : tuple of PassRecord
@@ -97,6 +91,12 @@ class LinearPUSVC(PUClassifier):
     True
     """
 
+    coef_: Array
+    lam_: float
+    certificate_: Certificate
+    history_: tuple[PassRecord, ...]
+    n_iter_: int
+
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         **PUClassifier._parameter_constraints,
         "lam": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
@@ -108,11 +108,11 @@ class LinearPUSVC(PUClassifier):
 
     def __init__(
         self,
-        prior: float | str = "estimate",
+        prior: Prior = "estimate",
         *,
-        lam: float | str = 1e-2,
-        scenario: str = "case-control",
-        threshold: float | str = "prior",
+        lam: Lam = 1e-2,
+        scenario: Scenario = "case-control",
+        threshold: Threshold = "prior",
         tol: float = 1e-3,
         max_iter: int = -1,
         max_time: float | None = None,
@@ -132,94 +132,15 @@ class LinearPUSVC(PUClassifier):
         self.verbose = verbose
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
-        table, known, _ = self._prepare(X, y, sample_weight)
-        known |= self._chosen_lam(table, known["prior_"], 1.0)
-        self._fit_table(table, known, None, context)
+        table = prepare_table(self, X, y, sample_weight)
+        spec = specification(self, table)
+        choices = choose(table, spec, self.prior, self.lam)
+        train(self, table, spec, choices, self._warm_start(table.X.shape[1]), context)
 
-    def _fit_table(self, table: Table, known: dict[str, Any], kernel: None, context: Any = None) -> None:
-        problem = table.problem(known["prior_"], known["lam_"], self.scenario)
-        features = as_features(table.X)
-        start = None
-        if self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == features.shape[1]:
-            start = self.coef_[0], float(self.intercept_[0] + self.threshold_)
-
-        def fitted(sigma: Array, beta: float) -> dict[str, Any]:
-            coef = Blocks(features).weighted_sum(problem.table_coefficients(sigma, features.shape[0]))
-            return {"classes_": table.classes, **known, "coef_": coef[None, :], "intercept_": np.array([beta])}
-
-        fit = train_linear(
-            problem,
-            features,
-            start=start,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            max_time=self.max_time,
-            progress=combined(printed(self.verbose, self.tol), callback_bridge(self, context, fitted)),
-        )
-        warn_about(fit.solution, fit.certificate, self.tol)
-        self._accept(table, problem, None, fit, fit.certificate, known)
-
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, dict[str, Any], None]:
-        if isinstance(X, PartFeatures):
-            y = _checked_parts(X, y)
-            self.n_features_in_ = X.shape[1]
-            self.__dict__.pop("feature_names_in_", None)
-        else:
-            X, y = validate_data(self, X, y, **ACCEPTED)
-        table = Table.of(X, y, sample_weight, square=False)
-        return table, self._known_prior(table), None
-
-    def _accept(
-        self,
-        table: Table,
-        problem: PUProblem,
-        kernel: None,
-        fit: LinearFit,
-        certificate: Any,
-        known: dict[str, Any],
-    ) -> LinearPUSVC:
-        """Set every fitted attribute at once."""
-        for name in ("prior_interval_", "selection_"):
-            self.__dict__.pop(name, None)
-        self.__dict__.update(
-            {
-                "classes_": table.classes,
-                **known,
-                "coef_": fit.coef[None, :],
-                "intercept_": np.array([fit.solution.beta]),
-                "certificate_": certificate,
-                "n_iter_": fit.solution.iterations,
-                "history_": fit.solution.history,
-            }
-        )
-        some = as_features(table.X).take(problem.positives[:_CALIBRATED])
-        f_p = np.asarray(some @ fit.coef).ravel() + fit.solution.beta
-        self._decide(table, problem, f_p, fit.solution.G + fit.solution.beta)
-        return self
-
-    _selection_rows = 80_000  # of each kind
-
-    def _fold_solver(self, table: Table, gamma: float) -> Callable[[list[PUProblem], Index, float], Array]:
-        """Fits problems that differ in λ and gives their f on rows of the table, one line per problem."""
-        from usmo.fitting.path import train_linear_path
-
-        features = as_features(table.X)
-
-        def solve(problems: list[PUProblem], held: Index, tol: float) -> Array:
-            fits = train_linear_path(problems, features, tol=tol)
-            coef = np.stack([fit.coef for fit in fits], axis=1)
-            order = np.argsort(held)
-            found = np.empty((len(fits), len(held)))
-            found[:, order] = np.asarray(features.take(held[order]) @ coef).T
-            return found + np.array([[fit.solution.beta] for fit in fits])
-
-        return solve
-
-    def _train_path(self, table: Table, problems: list[PUProblem], kernel: None) -> list[tuple[LinearFit, Any]]:
-        from usmo.fitting.path import train_linear_path
-
-        fits = train_linear_path(problems, as_features(table.X), tol=self.tol)
-        return [(fit, fit.certificate) for fit in fits]
+    def _warm_start(self, columns: int) -> tuple[Array, float] | None:
+        if not self.warm_start or not hasattr(self, "coef_") or self.coef_.shape[1] != columns:
+            return None
+        return self.coef_[0], float(self.intercept_[0] + self.threshold_)
 
     def decision_function(self, X: Any) -> Array:
         """f(x) for each row: positive above 0, and a ranking of the rows."""
@@ -232,20 +153,3 @@ class LinearPUSVC(PUClassifier):
             return Blocks(X).dot(self.coef_[0]) + self.intercept_[0]
         X = validate_data(self, X, reset=False, **ACCEPTED)
         return np.asarray(X @ self.coef_[0]).ravel() + self.intercept_[0]
-
-
-def _checked_parts(X: PartFeatures, y: Any) -> np.ndarray:
-    """The labels of a table in parts, after a pass that finds values that are not numbers."""
-    y = np.asarray(y)
-    if y.shape != (X.shape[0],):
-        raise ValueError(f"y must have one label per row, {X.shape[0]}; got shape {y.shape}")
-    blocks, bad = Blocks(X), []
-
-    def look(part: slice) -> None:
-        if not np.isfinite(blocks.block(part)).all():
-            bad.append(part.start)
-
-    blocks.each(look)
-    if bad:
-        raise ValueError(f"Input X contains NaN or infinity, in rows {min(bad)} to {min(bad) + blocks.step - 1}")
-    return y

@@ -6,12 +6,20 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
-from usmo.estimators.base import KernelPUClassifier, expansion
-from usmo.fitting.certify import checked
-from usmo.fitting.kernel import compile_once
+from usmo.estimators.base import KernelPUClassifier
+from usmo.estimators.decision import set_decision
+from usmo.estimators.expansion import expansion_values, kernel_expansion
+from usmo.estimators.preparation import choose, prepare_table, specification
+from usmo.estimators.training import replace_attributes
+from usmo.estimators.types import Gamma, KernelName, Prior, Scenario, Threshold
+from usmo.fitting.certify import check_kernel
+from usmo.fitting.warm_up import compile_kernel_solvers
 from usmo.kernels.matrix import KernelMatrix
+from usmo.solvers import ramp
+from usmo.system import caller
 
 
 class RampPUSVC(KernelPUClassifier):
@@ -19,8 +27,8 @@ class RampPUSVC(KernelPUClassifier):
 
     Minimises ``2π·mean_P ℓ(f) + mean_U ℓ(-f) - π + lam·‖f‖²`` with ``ℓ(z) = ½·max(0, min(2, 1 - z))`` by the
     concave-convex procedure, each convex step solved to ``tol``, from three starts. The problem is not convex: the
-    result is the best of three local minima, and there is no certificate. It holds the kernel matrix, for at most
-    12,000 rows.
+    result is the best of three local minima, and there is no certificate. The kernel matrix is held in memory, for at
+    most 12,000 rows.
 
     Parameters
     ----------
@@ -44,13 +52,16 @@ class RampPUSVC(KernelPUClassifier):
     Attributes
     ----------
     objective_ : float
-        The regularised risk reached.
+        The regularised risk at the end.
     start_ : str
         The start that led to it: "zero", "one-class" (the paper's) or "double hinge" (the convex optimum).
     objectives_ : dict of str to float
-        The regularised risk reached from each start.
+        The regularised risk at the end of each start.
     n_iter_ : int
         Convex steps from all starts.
+    violation_ : float
+        Violation of the optimality conditions of the last convex step. A ConvergenceWarning is issued if it exceeds
+        ``tol``, or if ``max_iter`` ended the procedure.
     classes_, prior_, support_, support_vectors_, dual_coef_, intercept_, coef_
         As in :class:`PUSVC`.
 
@@ -67,15 +78,15 @@ class RampPUSVC(KernelPUClassifier):
 
     def __init__(
         self,
-        prior: float | str = "estimate",
+        prior: Prior = "estimate",
         *,
         lam: float = 1e-2,
-        kernel: Any = "rbf",
-        gamma: float | str = "scale",
+        kernel: KernelName = "rbf",
+        gamma: Gamma = "scale",
         degree: float = 3,
         coef0: float = 0.0,
-        scenario: str = "case-control",
-        threshold: float | str = "prior",
+        scenario: Scenario = "case-control",
+        threshold: Threshold = "prior",
         tol: float = 1e-3,
         max_iter: int = 100,
         random_state: Any = None,
@@ -93,29 +104,42 @@ class RampPUSVC(KernelPUClassifier):
         self.random_state = random_state
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
-        table, known, kernel = self._prepare(X, y, sample_weight)
-        problem = table.problem(known["prior_"], self.lam, self.scenario)
-        matrix = KernelMatrix(table.X, kernel)
-        checked(problem, matrix)
-        compile_once()
-        from usmo.solvers import ramp
-
-        found = ramp.solve(problem, matrix, tol=self.tol, max_iter=self.max_iter)
+        table = prepare_table(self, X, y, sample_weight)
+        spec = specification(self, table)
+        choices = choose(table, spec, self.prior, self.lam)
+        problem = table.problem(choices.prior, choices.lam, self.scenario)
+        assert spec.kernel is not None
+        matrix = KernelMatrix(table.X, spec.kernel)
+        check_kernel(problem, matrix)
+        compile_kernel_solvers()
+        solution = ramp.solve(problem, matrix, tol=self.tol, max_iter=self.max_iter)
+        self._warn_if_short(solution)
         alpha = np.zeros(table.X.shape[0])
-        np.add.at(alpha, np.concatenate([problem.positives, problem.unlabelled]), found.alpha)
-        scale = 2.0 * self.lam
-        for name in ("prior_interval_", "coef_"):
-            self.__dict__.pop(name, None)
-        self.__dict__.update(
-            {
-                "classes_": table.classes,
-                **known,
-                **expansion(table.X, kernel, alpha, found.beta),
-                "objective_": scale * found.objective - known["prior_"],
-                "objectives_": {name: scale * value - known["prior_"] for name, value in found.objectives.items()},
-                "start_": found.start,
-                "n_iter_": found.iterations,
-            }
-        )
-        f_p, f_u = (self._values(table.X[rows]) for rows in (problem.positives, problem.unlabelled))
-        self._decide(table, problem, f_p, f_u)
+        np.add.at(alpha, np.concatenate([problem.positives, problem.unlabelled]), solution.alpha)
+        scale, prior = 2.0 * self.lam, choices.prior
+        attributes = {
+            "classes_": table.classes,
+            **choices.attributes(),
+            **kernel_expansion(table.X, spec.kernel, alpha, solution.beta),
+            "objective_": scale * solution.objective - prior,
+            "objectives_": {name: scale * value - prior for name, value in solution.objectives.items()},
+            "start_": solution.start,
+            "n_iter_": solution.iterations,
+            "violation_": float(solution.violation),
+        }
+        replace_attributes(self, attributes)
+        f_p, f_u = (expansion_values(self, table.X[rows]) for rows in (problem.positives, problem.unlabelled))
+        set_decision(self, table, problem, f_p, f_u)
+
+    def _warn_if_short(self, solution: ramp.RampSolution) -> None:
+        if solution.status == "max_iter":
+            caller.warn(
+                f"max_iter={self.max_iter} ended the concave-convex procedure before it converged. Raise max_iter.",
+                ConvergenceWarning,
+            )
+        elif solution.status == "precision":
+            caller.warn(
+                f"the last convex step ended with a violation of {solution.violation:.2g} (tol={self.tol:g}). Scale "
+                "the columns of X (for example with StandardScaler) or raise lam.",
+                ConvergenceWarning,
+            )

@@ -5,22 +5,25 @@
     describe("model.usmo")["certificate"]
 
 A file is a zip of ``.npy`` arrays and a JSON manifest (:mod:`usmo.files.archive`), written whole or not at all.
-The objects in it are of registered classes (:mod:`usmo.files.registry`), checked before they are handed out.
+The manifest holds a tree of values (:mod:`usmo.files.codec`). Its objects are of registered classes
+(:mod:`usmo.files.registry`), whose attributes must satisfy rules (:mod:`usmo.files.rules`) before ``load`` returns.
+The format is our own because the usual ones run code (pickle, joblib) or cannot hold sparse tables, records and
+parameters side by side; NumPy reads the arrays without this package.
 """
 
 from __future__ import annotations
 
 import json
-import os
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
+from usmo import __version__
 from usmo.files import archive
-from usmo.files.archive import FORMAT, VERSION
-from usmo.files.codec import FORMS, Decoder, Encoder
+from usmo.files.archive import FORMAT, VERSION, Pathlike
+from usmo.files.codec import Decoder, Encoder, plain
 from usmo.files.digests import fingerprint
 from usmo.files.errors import ModelFileError, need
 from usmo.files.registry import register
@@ -28,28 +31,26 @@ from usmo.files.registry import register
 __all__ = ["MAX_BYTES", "ModelFileError", "describe", "fingerprint", "load", "register", "save"]
 
 MAX_BYTES = 2**32
-"""Size of a file, and of what is in it, up to which it is loaded if the caller says nothing else."""
+"""Default limit on the size of a file to load, packed and unpacked: 4 GB."""
 
 
 def save(
-    model: Any, path: str | os.PathLike[str], *, extra: dict[str, Any] | None = None, compress: bool = False
+    model: Any, path: Pathlike | BinaryIO, *, extra: dict[str, Any] | None = None, compress: bool = False
 ) -> None:
-    """Write a fitted model to a file, which holds the whole model or, if anything fails, what it held before.
+    """Write a fitted model to a file; if anything fails, the file keeps its former contents.
 
     Parameters
     ----------
     model : PUSVC, LinearPUSVC, RampPUSVC, or a Pipeline of registered steps
-        Kernels that are functions are refused: a file holds no code.
-    path : path
-        By custom ``something.usmo``.
+        A model whose kernel is a function is refused: a file holds no code.
+    path : path or binary stream
+        By convention ``something.usmo``; a stream must be readable and seekable too.
     extra : dict, optional
-        JSON values kept with the model, for example ``{"training": fingerprint(X, y)}``.
+        JSON values stored with the model, for example ``{"training": fingerprint(X, y)}``.
     compress : bool, default=False
-        Deflate the arrays. Worth it for tables of few different values.
+        Deflate the arrays; pays for tables of few different values.
     """
     check_is_fitted(model)
-    from usmo import __version__
-
     with archive.named(path, "cannot be saved"):
         need(hasattr(model, "predict"), f"model must be a classifier, got {type(model).__name__}")
         encoder = Encoder()
@@ -60,15 +61,15 @@ def save(
             "numpy": np.__version__,
             "scikit-learn": sklearn.__version__,
             "model": encoder.encode(model),
-            "extra": _checked_extra(extra),
+            "extra": _json_values(extra),
         }
         archive.write(path, manifest, encoder.arrays, compress)
 
 
-def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
-    """The model in a file, as it was when it was saved.
+def load(path: Pathlike, *, max_bytes: int = MAX_BYTES) -> Any:
+    """Read a saved model.
 
-    Raises :class:`ModelFileError` for a file that is damaged, of another kind, of a later version, or of more
+    Raises :class:`ModelFileError` for a file that is damaged, no model file, of a later version, or of more
     than ``max_bytes`` bytes, packed or unpacked; FileNotFoundError and PermissionError as ``open`` does.
     """
     with archive.named(path, "cannot be loaded"), archive.guarded():
@@ -77,11 +78,12 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
         model = decoder.decode(manifest.get("model"))
         decoder.done()
         need(hasattr(model, "predict"), "it holds no classifier")
+        check_is_fitted(model)
         return model
 
 
-def describe(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
-    """What is in a file, as JSON values, after all checksums are verified and without building the model.
+def describe(path: Pathlike, *, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
+    """The contents of a file as JSON values, after all checksums are verified and without building the model.
 
     ``class``, ``parameters``, ``certificate`` (of a pipeline: its last step's), ``extra``, ``arrays`` with type,
     shape and SHA-256, ``bytes`` of the file, ``format``, ``version``, and the versions of ``usmo``, ``numpy`` and
@@ -89,16 +91,14 @@ def describe(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> dic
     """
     with archive.named(path, "cannot be described"), archive.guarded():
         manifest, _, size = archive.read(path, max_bytes)
-        found = _plain(manifest.get("model"), manifest["arrays"])
-        need(isinstance(found, dict) and "class" in found, "it holds no model")
-        steps = found.get("steps")
-        last = steps[-1][-1] if isinstance(steps, list) and steps and isinstance(steps[-1], list) else found
-        parameters = {key: value for key, value in found.items() if key.strip("_") == key and key != "class"}
-        header = {key: manifest.get(key) for key in ("format", "version", "usmo", "numpy", "scikit-learn")}
+        model = plain(manifest.get("model"), manifest["arrays"])
+        need(isinstance(model, dict) and "class" in model, "it holds no model")
+        steps = model.get("steps")
+        last = steps[-1][-1] if isinstance(steps, list) and steps and isinstance(steps[-1], list) else model
         return {
-            **header,
-            "class": found["class"],
-            "parameters": parameters,
+            **{key: manifest.get(key) for key in ("format", "version", "usmo", "numpy", "scikit-learn")},
+            "class": model["class"],
+            "parameters": {key: value for key, value in model.items() if key.strip("_") == key and key != "class"},
             "certificate": last.get("certificate_") if isinstance(last, dict) else None,
             "extra": manifest.get("extra"),
             "arrays": manifest["arrays"],
@@ -106,37 +106,13 @@ def describe(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> dic
         }
 
 
-def _checked_extra(extra: dict[str, Any] | None) -> dict[str, Any]:
+def _json_values(extra: dict[str, Any] | None) -> dict[str, Any]:
+    """A copy of ``extra``, which must survive JSON unchanged."""
     try:
         text = json.dumps({} if extra is None else extra, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise ModelFileError(f"extra must hold JSON values only, got {error}") from error
-    found = archive.parsed_json(text.encode("ascii"))
-    need(
-        isinstance(found, dict) and found == (extra or {}),
-        "extra must be a dictionary of JSON values with text keys",
-    )
-    return found
-
-
-def _plain(tree: Any, arrays: dict[str, Any]) -> Any:
-    """A tree of the manifest as plain values; of an array its type and shape."""
-    if isinstance(tree, list):
-        return [_plain(part, arrays) for part in tree]
-    if not isinstance(tree, dict):
-        return tree
-    if set(tree) == {"object", "state"} and isinstance(tree["object"], str) and isinstance(tree["state"], dict):
-        parts = {name: _plain(part, arrays) for name, part in tree["state"].items()}
-        return {"class": tree["object"], **parts}
-    need(len(tree) == 1 and set(tree) <= FORMS, "it holds a value of no known form")
-    ((form, content),) = tree.items()
-    if form == "array":
-        need(isinstance(content, str) and content in arrays, "it refers to an array that is missing")
-        return {key: arrays[content][key] for key in ("dtype", "shape")}
-    if form == "dict" and isinstance(content, dict):
-        return {name: _plain(part, arrays) for name, part in content.items()}
-    if form == "float":
-        return Decoder({}).decode(tree)
-    if form == "numpy" and isinstance(content, list) and len(content) == 2:
-        return _plain(content[1], arrays)
-    return _plain(content, arrays)
+    values = archive.parsed_json(text.encode("ascii"))
+    unchanged = isinstance(values, dict) and values == (extra or {})
+    need(unchanged, "extra must be a dictionary of JSON values with text keys")
+    return values

@@ -1,4 +1,4 @@
-"""Fingerprints of training tables, to tell later which one a model was made from."""
+"""Fingerprints of training tables: they tell later which table a model was fitted to."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _ENTRIES = 2**22
 def fingerprint(X: Any, y: Any) -> dict[str, Any]:
     """Rows, columns, SHA-256 of X and of y, and the names of the columns if X has any, as JSON values.
 
-    The digest of X covers its type and its numbers row by row, not how they lie in memory; that of a sparse table
-    its non-zeros in canonical order. X may be a :class:`usmo.kernels.row_blocks.PartFeatures`.
+    The digest of X covers its type and its numbers row by row, whatever their layout in memory; that of a sparse
+    table its non-zeros in canonical order. X may be a :class:`usmo.kernels.row_blocks.PartFeatures`.
     """
     columns = getattr(X, "columns", None)
     if not isinstance(X, PartFeatures) and not sparse.issparse(X):
@@ -43,9 +43,9 @@ def _dense_digest(X: Any) -> str:
     digest = hashlib.sha256(f"{X.shape} {X.dtype.str}".encode())
     step = max(1, _ENTRIES // max(1, X.shape[1]))
     for start in range(0, X.shape[0], step):
-        part = slice(start, min(start + step, X.shape[0]))
-        rows = X.read(part).astype(X.dtype) if isinstance(X, PartFeatures) else X[part]
-        digest.update(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
+        span = slice(start, min(start + step, X.shape[0]))
+        block = X.read(span).astype(X.dtype) if isinstance(X, PartFeatures) else X[span]
+        digest.update(np.ascontiguousarray(block).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
@@ -54,6 +54,6 @@ def _sparse_digest(X: Any) -> str:
     X.sum_duplicates()
     X.eliminate_zeros()
     digest = hashlib.sha256(f"csr {X.shape} {X.dtype.str}".encode())
-    for part in (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)):
-        digest.update(np.ascontiguousarray(part).view(np.uint8).data)
+    for array in (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)):
+        digest.update(np.ascontiguousarray(array).view(np.uint8).data)
     return digest.hexdigest()

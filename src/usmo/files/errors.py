@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 class ModelFileError(ValueError):
-    """A model that cannot be stored, or a file that is not a sound model file; nothing was written or built."""
+    """A model that cannot be stored, or a file that is not a valid model file; nothing was written or built."""
 
 
-def need(condition: object, what: str) -> None:
-    """Refuse with one line on what is wrong unless the condition holds."""
+def need(condition: object, problem: str) -> None:
+    """Raise ModelFileError with a one-line description of the problem unless the condition holds."""
     if not condition:
-        raise ModelFileError(what)
+        raise ModelFileError(problem)

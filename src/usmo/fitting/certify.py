@@ -1,66 +1,83 @@
-"""What a solution is worth: decision values computed afresh in float64, and the certificate from them."""
+"""Certify a solution: compute decision values anew in float64, and the certificate from them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from usmo.core.arrays import Array
-from usmo.core.problem import Certificate, PUProblem, bias_of
-from usmo.core.shards import Found, Here, Team
+from usmo.core.certificate import Certificate
+from usmo.core.dual import bias
+from usmo.core.problem import PUProblem
+from usmo.core.shards import LocalShards, Partial, Shards
 from usmo.core.solution import Solution
 from usmo.kernels.matrix import KernelMatrix
 
 _ROUNDING = 1e-9
-"""Share of max|G| by which the fresh violation may exceed the tolerance: rounding of the evaluation itself."""
+"""Share of max|G| by which the violation may exceed the tolerance: rounding of its own evaluation."""
+
+_BETA_ROUNDING = 1e-12
+"""Relative difference of two gaps that counts as rounding when β is chosen."""
 
 _LARGEST = 1e290
-"""Bound on the sums of kernel values that occur, short of where float64 overflows."""
+"""Bound on sums of kernel values, below the overflow of float64."""
 
 
-def is_reached(certificate: Certificate, largest: float, tol: float) -> bool:
-    """Whether the fresh violation is within the tolerance, up to the rounding of values as large as max|G|."""
+class Certified(NamedTuple):
+    """A solution and its certificate."""
+
+    solution: Solution
+    certificate: Certificate
+
+
+def meets_tolerance(certificate: Certificate, largest: float, tol: float) -> bool:
+    """Whether the violation is within the tolerance, up to the rounding of decision values as large as ``largest``."""
     return certificate.kkt_violation <= tol + _ROUNDING * largest
 
 
-def checked(problem: PUProblem, kernel: KernelMatrix) -> bool:
-    """Whether the kernel is positive semidefinite, as far as a sample tells; an error if it is unusable."""
-    used = np.union1d(problem.positives, problem.unlabelled)
+def check_kernel(problem: PUProblem, kernel: KernelMatrix) -> bool:
+    """Whether a sample of the kernel matrix is positive semidefinite; an error if the kernel overflows."""
+    used = problem.rows
     refuse_overflow(float(np.abs(kernel.diag(used)).max()), problem.total, len(used))
     return kernel.is_psd(used)
 
 
 def refuse_overflow(largest: float, total: float, rows: int) -> None:
-    """An error if sums of kernel values do not fit float64; ``largest`` is the largest k(x, x)."""
+    """Raise an error if sums of kernel values do not fit float64; ``largest`` is the largest k(x, x)."""
     if not largest * total * rows < _LARGEST:
         raise ValueError(
             "the kernel overflows on these rows: scale the columns of X, raise lam, or lower gamma or degree"
         )
 
 
-def judged(
-    problem: PUProblem, kernel: KernelMatrix, solution: Solution, psd: bool
-) -> tuple[Solution, Certificate]:
-    """The solution with G and β from decision values computed afresh in float64, and its certificate."""
+def certify(problem: PUProblem, kernel: KernelMatrix, solution: Solution, psd: bool) -> Certified:
+    """The solution with G and β from decision values computed anew, and its certificate."""
     alpha = problem.table_coefficients(solution.sigma, len(kernel))[:, None]
-    values = fresh_values(problem, kernel, alpha)[:, 0]
-    return with_fresh_values(problem, solution, values, psd)
+    values = decision_values(problem, kernel, alpha)[:, 0]
+    return certify_values(problem, solution, values, psd)
 
 
-def with_fresh_values(
-    problem: PUProblem, solution: Solution, values: Array, psd: bool
-) -> tuple[Solution, Certificate]:
-    """G, β and the certificate of a solution from Kα on every row of the table."""
+def decision_values(problem: PUProblem, kernel: KernelMatrix, alpha: Array) -> Array:
+    """Kα on every row in use, for each column of α, in float64."""
+    support = np.flatnonzero(alpha.any(axis=1))
+    values = np.zeros(alpha.shape)
+    values[problem.rows] = kernel.product(problem.rows, support, alpha[support])
+    return values
+
+
+def certify_values(problem: PUProblem, solution: Solution, values: Array, psd: bool) -> Certified:
+    """The same from Kα on every row of the table."""
     G = values[problem.unlabelled]
-    rows = Judged(problem, solution.sigma, values[problem.positives], G)
-    beta, certificate = verdict(Here(rows), solution.beta, problem.total, psd)
-    return replace(solution, G=G, beta=beta), certificate
+    shard = CertificateShard(problem, solution.sigma, values[problem.positives], G)
+    beta, certificate = certify_shards(LocalShards(shard), solution.beta, problem.total, psd)
+    return Certified(replace(solution, G=G, beta=beta), certificate)
 
 
 @dataclass
-class Judged:
-    """A shard of the rows of a solution: σ, and Kα computed afresh on its part of P and U."""
+class CertificateShard:
+    """σ of some rows, and Kα computed anew on their part of P and U."""
 
     problem: PUProblem
     sigma: Array
@@ -68,38 +85,25 @@ class Judged:
     g_u: Array
 
 
-def verdict(team: Team, beta: float, total: float, psd: bool) -> tuple[float, Certificate]:
-    """β and the certificate from shards that are :class:`Judged`; ``beta`` is the solver's, ``total`` is Σc1.
+def certify_shards(shards: Shards, beta: float, total: float, psd: bool) -> tuple[float, Certificate]:
+    """β and the certificate of all rows; shards have the attributes of :class:`CertificateShard`.
 
-    An interior point's β is its own multiplier, and better than an average over rows a hair off their bounds.
-    Where a whole interval of β is as good, it is its midpoint, whatever rounding says.
+    Two values of β are compared: the solver's, and the average over the non-bound rows. The multiplier of an interior
+    point is better than an average over rows slightly off their bounds. Where a whole interval of β is as good, the
+    average is its midpoint and is taken.
     """
-    found = team.total(_biased)
-    average = bias_of(Found(found.sums, found.highs[:2]))
-    rounding = 1e-12 * total * (1.0 + found.highs[2])
-    own, mean = (team.total(_certified, value) for value in (beta, average))
-    proofs = Certificate.of(own, beta, total, psd), Certificate.of(mean, average, total, psd)
-    return (average, proofs[1]) if proofs[1].gap <= proofs[0].gap + rounding else (beta, proofs[0])
+    parts = shards.merge(_bias_parts)
+    average = bias(Partial(parts.sums, parts.maxima[:2]))
+    rounding = _BETA_ROUNDING * total * (1.0 + parts.maxima[2])
+    own = Certificate.of(shards.merge(_certificate_parts, beta), beta, total, psd)
+    mean = Certificate.of(shards.merge(_certificate_parts, average), average, total, psd)
+    return (average, mean) if mean.gap <= own.gap + rounding else (beta, own)
 
 
-def _biased(rows: Judged) -> Found:
-    found = rows.problem.bias_parts(rows.sigma, rows.g_u)
-    return Found(found.sums, (*found.highs, float(np.abs(rows.g_u).max(initial=0.0))))
+def _bias_parts(shard: CertificateShard) -> Partial:
+    parts = shard.problem.at(shard.sigma).bias_parts(shard.g_u)
+    return Partial(parts.sums, (*parts.maxima, float(np.abs(shard.g_u).max(initial=0.0))))
 
 
-def _certified(rows: Judged, beta: float) -> Found:
-    return rows.problem.certificate_parts(rows.sigma, beta, rows.g_p, rows.g_u)
-
-
-def fresh_values(problem: PUProblem, kernel: KernelMatrix, alpha: Array) -> Array:
-    """Kα on every row in use, for each column of α, in float64 and in tiles."""
-    support = np.flatnonzero(alpha.any(axis=1))
-    used = np.union1d(problem.positives, problem.unlabelled)
-    values = np.zeros(alpha.shape)
-    values[used] = kernel.product(used, support, alpha[support])
-    return values
-
-
-def certify(problem: PUProblem, kernel: KernelMatrix, solution: Solution) -> Certificate:
-    """The certificate of a solution, from decision values computed afresh."""
-    return judged(problem, kernel, solution, checked(problem, kernel))[1]
+def _certificate_parts(shard: CertificateShard, beta: float) -> Partial:
+    return shard.problem.certificate_parts(shard.sigma, beta, shard.g_p, shard.g_u)

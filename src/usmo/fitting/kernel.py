@@ -1,177 +1,183 @@
-"""From a problem to a certified solution: choose the start, run the solver, judge it, resume if it falls short."""
+"""Fit with a kernel: choose the solver, solve, certify, and refine if the certificate falls short."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from dataclasses import replace
-from functools import cache, partial
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from usmo.core.arrays import Array
-from usmo.core.problem import Certificate, PUProblem
-from usmo.core.solution import Solution
-from usmo.fitting.certify import checked, is_reached, judged
-from usmo.fitting.checkpoint import Checkpoint, fingerprint
-from usmo.fitting.linear import is_narrow_linear, suits_interior_point, train_linear
-from usmo.kernels.matrix import Kernel, KernelMatrix
+from usmo.core.problem import PUProblem
+from usmo.core.solution import EvaluatedPoint, Solution
+from usmo.fitting.certify import Certified, certify, check_kernel, meets_tolerance
+from usmo.fitting.checkpoint import Checkpoint, problem_digest
+from usmo.fitting.linear import fit_linear, is_narrow_linear, suits_interior_point
+from usmo.fitting.specification import Specification
+from usmo.fitting.warm_up import compile_kernel_solvers
+from usmo.kernels.matrix import KernelMatrix
 from usmo.kernels.row_blocks import ArrayFeatures
-from usmo.solvers import starts
+from usmo.solvers import blocks, qp, starts, usmo
 from usmo.solvers.stopping import Limits, Progress
+from usmo.system.memory import free_bytes
 
-_RESUMES = 3
-"""How often a solution whose fresh violation exceeds the tolerance is taken up again."""
+_REFINEMENTS = 3
+"""How often a solution whose certificate exceeds the tolerance is solved further."""
 
-MOST_CACHE, CACHE_SHARE = 400.0, 0.25
-"""The block solver's row cache by default: this share of the free memory, at most this many megabytes."""
+MOST_CACHE, CACHE_SHARE, LEAST_CACHE = 400.0, 0.25, 50.0
+"""Default row cache of the block solver: this share of the free memory, at most and at least so many megabytes."""
 
 _USMO_CACHE = 200.0
-
-Known = tuple[Array, Array]
-"""Some σ and q - Kσ at it."""
+"""Megabytes of the row cache of the paper's algorithm, and of the block solver if free memory is unknown."""
 
 _QP_GAP = 1e-6
-"""Relative gap above which the QP library's answer is reported as short of precision."""
+"""Relative gap above which the result of the QP library has the status "precision"."""
 
 
-def train(
+def fit_kernel(
     problem: PUProblem,
     kernel: KernelMatrix,
+    spec: Specification,
     *,
-    solver: str = "auto",
     start: Array | None = None,
-    tol: float = 1e-3,
-    max_iter: int = -1,
-    max_time: float | None = None,
-    cache_size: float | None = None,
     progress: Progress | None = None,
-    checkpoint: tuple[str | os.PathLike[str], float] | None = None,
-) -> tuple[Solution, Certificate]:
-    """Solve and certify. ``start`` is a feasible σ; without one the solver's own start is used.
-
-    ``checkpoint`` names a file and the seconds between two writings of it ("blocks" only).
-    """
-    if checkpoint is not None and solver not in ("auto", "blocks"):
-        raise ValueError(f"checkpoint works with solver='blocks' only, got solver={solver!r}")
-    if solver == "interior-point" and kernel.kernel.name != "linear":
-        raise ValueError(f"solver='interior-point' needs kernel='linear', got kernel={kernel.kernel.name!r}")
-    by_columns = partial(train_linear, problem, ArrayFeatures(kernel.X), tol=tol, progress=progress)
-    free = solver == "auto" and checkpoint is None
-    if solver == "interior-point" or (free and suits_interior_point(problem, kernel)):
-        fit = by_columns(start=start, max_iter=max_iter, max_time=max_time)
-        return fit.solution, fit.certificate
-    psd = checked(problem, kernel)
-    file = None if checkpoint is None else Checkpoint(*checkpoint, fingerprint(problem, kernel), problem.n)
-    known = None if file is None else file.load()
+) -> Certified:
+    """Solve and certify one problem. ``start`` is a feasible σ; without one the solver computes its own start."""
+    solver = choose_solver(problem, kernel, spec)
+    if solver == "interior-point":
+        return _by_columns(problem, kernel, spec, start, progress)
+    psd = check_kernel(problem, kernel)
     if solver == "qp":
-        if not psd:
-            raise ValueError("solver='qp' needs a positive semidefinite kernel; 'blocks' and 'usmo' do not")
-        from usmo.solvers import qp
+        return _by_qp(problem, kernel, spec, psd)
+    compile_kernel_solvers()
+    solve = _by_usmo if solver == "usmo" else _by_blocks
+    certified = solve(problem, kernel, spec, psd, start, progress)
+    free = spec.solver == "auto" and spec.checkpoint is None
+    if free and certified.solution.status == "precision" and is_narrow_linear(problem, kernel):
+        # columns far from zero: the interior point centres them
+        before, spent = certified.solution, certified.solution.history[-1].seconds
+        left = None if spec.max_time is None else max(1e-3, spec.max_time - spent)
+        again = _by_columns(problem, kernel, replace(spec, max_time=left), before.sigma, progress)
+        return Certified(again.solution.continued_from(before), again.certificate)
+    return certified
 
-        by_qp, certificate = judged(problem, kernel, qp.solve(problem, kernel, max_iter=max_iter), psd)
-        if by_qp.status == "optimal" and certificate.relative_gap > _QP_GAP:
-            by_qp = replace(by_qp, status="precision")
-        return by_qp, certificate
 
-    compile_once()
-    from usmo.solvers import blocks, usmo
+def choose_solver(problem: PUProblem, kernel: KernelMatrix, spec: Specification) -> str:
+    """The solver to use: the one that is asked for, or for "auto" the faster one for this kernel and table."""
+    name = kernel.kernel.name
+    if spec.checkpoint is not None and spec.solver not in ("auto", "blocks"):
+        raise ValueError(f"checkpoint works with solver='blocks' only, got solver={spec.solver!r}")
+    if spec.solver == "interior-point" and name != "linear":
+        raise ValueError(f"solver='interior-point' needs kernel='linear', got kernel={name!r}")
+    if spec.solver != "auto":
+        return spec.solver
+    if spec.checkpoint is None and suits_interior_point(problem, kernel):
+        return "interior-point"
+    return "blocks"
 
-    megabytes = default_cache() if cache_size is None else cache_size
 
-    def run(sigma: Array | None, known: Known | None, attempt: int, steps: int, left: float | None) -> Solution:
-        if solver == "usmo":
-            return usmo.solve(
-                problem, kernel, starts.paper(problem, kernel) if sigma is None else sigma,
-                tol=tol, max_iter=steps, max_time=left, progress=progress,
-                cache_size=_USMO_CACHE if cache_size is None else cache_size,
-            )  # fmt: skip
-        # the first correction is small enough for the float type of the first run, later ones are not
-        space = blocks.Workspace.of(problem, kernel, np.float64, megabytes) if attempt > 1 else None
-        return blocks.solve(
-            problem, kernel, sigma, known=known, workspace=space, cache_size=megabytes, tol=tol, max_iter=steps,
-            max_time=left, progress=progress, save=None if file is None else file.save,
+def _by_columns(
+    problem: PUProblem, kernel: KernelMatrix, spec: Specification, start: Array | None, progress: Progress | None
+) -> Certified:
+    fit = fit_linear(problem, ArrayFeatures(kernel.X), spec, start=start, progress=progress)
+    return Certified(fit.solution, fit.certificate)
+
+
+def _by_qp(problem: PUProblem, kernel: KernelMatrix, spec: Specification, psd: bool) -> Certified:
+    if not psd:
+        raise ValueError("solver='qp' needs a positive semidefinite kernel; 'blocks' and 'usmo' do not")
+    certified = certify(problem, kernel, qp.solve(problem, kernel, max_iter=spec.max_iter), psd)
+    if certified.solution.status == "optimal" and certified.certificate.relative_gap > _QP_GAP:
+        return certified._replace(solution=replace(certified.solution, status="precision"))
+    return certified
+
+
+def _by_usmo(
+    problem: PUProblem, kernel: KernelMatrix, spec: Specification, psd: bool, start: Array | None,
+    progress: Progress | None,
+) -> Certified:  # fmt: skip
+    cache_size = _USMO_CACHE if spec.cache_size is None else spec.cache_size
+
+    def solve(attempt: Attempt) -> Solution:
+        begin = starts.paper(problem, kernel) if attempt.start is None else attempt.start
+        return usmo.solve(
+            problem, kernel, begin, tol=spec.tol, max_iter=attempt.max_iter, max_time=attempt.max_time,
+            cache_size=cache_size, progress=progress,
         )  # fmt: skip
 
-    begin, at = (start, None) if known is None else (known[2], (known[0], known[1]))
-    found = refined(
-        run, lambda solution: judged(problem, kernel, solution, psd), begin, at, tol, max_iter, max_time
-    )
-    if file is not None:
-        file.done()
-    if free and found[0].status == "precision" and is_narrow_linear(problem, kernel):
-        # columns far from zero, which the interior point centres
-        left = None if max_time is None else max(1e-3, max_time - found[0].history[-1].seconds)
-        fit = by_columns(start=found[0].sigma, max_iter=max_iter, max_time=left)
-        return fit.solution.continued_from(found[0]), fit.certificate
-    return found
+    return solve_and_refine(solve, lambda s: certify(problem, kernel, s, psd), spec, start)
 
 
-def refined(
-    run: Callable[[Array | None, Known | None, int, int, float | None], Solution],
-    judge: Callable[[Solution], tuple[Solution, Certificate]],
+def _by_blocks(
+    problem: PUProblem, kernel: KernelMatrix, spec: Specification, psd: bool, start: Array | None,
+    progress: Progress | None,
+) -> Certified:  # fmt: skip
+    cache_size = default_cache() if spec.cache_size is None else spec.cache_size
+    checkpoint, point = None, None
+    if spec.checkpoint is not None:
+        digest = problem_digest(problem, kernel)
+        checkpoint = Checkpoint(spec.checkpoint, spec.checkpoint_seconds, digest, problem.n)
+        stored = checkpoint.load()
+        if stored is not None:
+            point, start = stored
+
+    def solve(attempt: Attempt) -> Solution:
+        # the first correction is small enough for the float type of the first run, later ones are not
+        dtype = np.float64 if attempt.number > 1 else blocks.precision(problem, kernel, spec.tol)
+        rows = blocks.local_rows(problem, kernel, dtype, cache_size)
+        return blocks.solve(
+            problem, rows, attempt.start, point=attempt.point, tol=spec.tol, max_iter=attempt.max_iter,
+            max_time=attempt.max_time, progress=progress, save=None if checkpoint is None else checkpoint.save,
+        )  # fmt: skip
+
+    certified = solve_and_refine(solve, lambda s: certify(problem, kernel, s, psd), spec, start, point)
+    if checkpoint is not None:
+        checkpoint.remove()
+    return certified
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One call of a solver: where it starts, how often it ran before, and the steps and seconds that are left."""
+
+    start: Array | None
+    point: EvaluatedPoint | None
+    number: int
+    max_iter: int
+    max_time: float | None
+
+
+def solve_and_refine(
+    solve: Callable[[Attempt], Solution],
+    certify: Callable[[Solution], Certified],
+    spec: Specification,
     start: Array | None,
-    known: Known | None,
-    tol: float,
-    max_iter: int,
-    max_time: float | None,
-) -> tuple[Solution, Certificate]:
-    """Solve, judge by values computed afresh, and go on from these where what the solver kept has drifted.
+    point: EvaluatedPoint | None = None,
+) -> Certified:
+    """Solve and certify; if the certificate exceeds the tolerance, solve further from the certified values.
 
-    ``run`` gets a start, some σ with its G, how often it was called before, and the steps and seconds left.
+    The solver updates G step by step, so its values drift. The certificate's are computed anew.
     """
-    limits = Limits(max_iter, max_time)
+    limits = Limits(spec.max_iter, spec.max_time)
     solution: Solution | None = None
-    attempt = 0
+    number = 0
     while True:
-        steps = max_iter if max_iter < 0 or solution is None else max_iter - solution.iterations
-        left = None if max_time is None else max(0.0, max_time - limits.seconds)
-        found = run(start, known, attempt, steps, left)
-        solution = found if solution is None else found.continued_from(solution)
-        solution, certificate = judge(solution)
-        reached = is_reached(certificate, float(np.abs(solution.G).max()), tol)
-        if solution.status in ("optimal", "precision") and not reached and attempt < _RESUMES:
-            attempt += 1
-            start, known = solution.sigma, (solution.sigma, solution.G)
+        steps = spec.max_iter if spec.max_iter < 0 or solution is None else spec.max_iter - solution.iterations
+        latest = solve(Attempt(start, point, number, steps, limits.seconds_left))
+        solution = latest if solution is None else latest.continued_from(solution)
+        solution, certificate = certify(solution)
+        met = meets_tolerance(certificate, float(np.abs(solution.G).max()), spec.tol)
+        ended = solution.status in ("optimal", "precision")
+        if ended and not met and number < _REFINEMENTS:
+            number += 1
+            start, point = solution.sigma, EvaluatedPoint(solution.sigma, solution.G)
             continue
-        if solution.status in ("optimal", "precision"):
-            solution = replace(solution, status="optimal" if reached else "precision")
-        return solution, certificate
+        if ended:
+            solution = replace(solution, status="optimal" if met else "precision")
+        return Certified(solution, certificate)
 
 
 def default_cache() -> float:
-    """Megabytes of the row cache if the user names none."""
-    try:
-        with open("/proc/meminfo") as stream:
-            fields = dict(line.split(":", 1) for line in stream)
-        free = int(fields["MemAvailable"].split()[0]) / 1024
-    except (OSError, KeyError, ValueError):
-        names = os.sysconf_names if hasattr(os, "sysconf") else {}
-        free = (
-            os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**20 if "SC_AVPHYS_PAGES" in names else 0
-        )
-    return max(50.0, min(MOST_CACHE, CACHE_SHARE * free)) if free else _USMO_CACHE
-
-
-@cache
-def compile_once() -> None:
-    """Compile the solvers, or load them from Numba's cache, on a problem that needs passes of both kinds."""
-    from usmo.system.compilation import announced_compilation
-
-    toy = KernelMatrix(np.arange(20.0)[:, None], Kernel("rbf"))
-    problem = PUProblem.from_prior(0.5, 1e-3, np.arange(5), np.arange(5, 20))
-    with announced_compilation():
-        from usmo.kernels import tiles
-        from usmo.solvers import blocks, usmo
-
-        usmo.solve(problem, toy, starts.uniform(problem))
-        for dtype in (np.float32, np.float64):
-            blocks.solve(problem, toy, workspace=blocks.Workspace.of(problem, toy, dtype, 1.0))
-            rows = np.zeros((1, 1), dtype=dtype)
-            tiles.rbf_block(rows, rows, rows[0], rows[0], 1.0)
-            tiles.rbf_sums(partial(_one_row, rows), 1, rows, rows[0], 1.0, rows)
-
-
-def _one_row(rows: Any, part: slice) -> tuple[Any, Any]:
-    return rows, rows[0]
+    """Megabytes of the row cache if the user sets none."""
+    free = free_bytes() / 2**20
+    return max(LEAST_CACHE, min(MOST_CACHE, CACHE_SHARE * free)) if free else _USMO_CACHE

@@ -1,128 +1,103 @@
-"""The regularisation path: the solutions for many λ and priors, each started from the last.
+"""The regularisation path: solutions for many λ and priors, each started from the one before.
 
-The kernel matrix depends on neither, so the rows computed for one solution serve the next. Going from λ to λ'
-multiplies c1, c2, σ and G alike by λ/λ', so the last solution is feasible for the next problem and its G is
-known without a kernel row; a new prior changes only the sum of σ. All solutions are certified by one product.
+The kernel matrix depends on neither, so kernel rows computed for one solution serve the next. Going from λ to λ'
+multiplies c1, c2, σ and G by λ/λ'. So the last solution is feasible for the next problem, and its G needs no kernel
+row. A new prior changes only the sum of σ. All solutions are certified by one matrix product.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
-from sklearn.base import clone
 
-from usmo.core.problem import Certificate, PUProblem
-from usmo.core.solution import Solution
-from usmo.fitting.certify import checked, fresh_values, is_reached, with_fresh_values
-from usmo.fitting.kernel import compile_once, default_cache, train
-from usmo.fitting.linear import LinearFit, suits_interior_point, train_linear
+from usmo.core.arrays import Array, Index
+from usmo.core.problem import PUProblem
+from usmo.core.solution import EvaluatedPoint, Solution
+from usmo.core.table import Table
+from usmo.fitting.certify import certify_values, check_kernel, decision_values, meets_tolerance
+from usmo.fitting.fit import Fit
+from usmo.fitting.kernel import default_cache, fit_kernel
+from usmo.fitting.linear import LinearFit, fit_linear, suits_interior_point
+from usmo.fitting.specification import Specification
+from usmo.fitting.warm_up import compile_kernel_solvers
 from usmo.kernels.matrix import KernelMatrix
-from usmo.kernels.row_blocks import ArrayFeatures, Features
+from usmo.kernels.row_blocks import ArrayFeatures, Features, as_features
+from usmo.solvers import blocks
 
 
-def path(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    lams: Iterable[float],
-    priors: Iterable[float] | None = None,
-    sample_weight: Any = None,
-) -> list[Any]:
-    """Fitted copies of ``estimator`` for every prior and every λ, in the order given (λ fastest).
+def fit_path(table: Table, problems: list[PUProblem], spec: Specification) -> list[Fit]:
+    """Certified fits of problems on one table that differ in λ and π only, each started from the one before.
 
-    Parameters
-    ----------
-    estimator : PUSVC or LinearPUSVC
-        Its other parameters hold for all; the solver is the block solver, for linear models the interior point.
-        It is not changed.
-    lams : sequence of float
-        Values of λ; from large to small is the cheapest order.
-    priors : sequence of float, optional
-        Class priors; without them the estimator's own ``prior`` (estimated once if it says so).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from usmo import PUSVC, path
-    >>> X = np.r_[np.linspace(1, 2, 20), np.linspace(-2, 2, 80)][:, None]
-    >>> y = np.arange(100) < 20
-    >>> models = path(PUSVC(prior=0.4), X, y, lams=[0.1, 0.01])
-    >>> [model.lam for model in models]
-    [0.1, 0.01]
+    Solver, limits and checkpoint of the specification are not used.
     """
-    lams = [float(lam) for lam in lams]
-    models = [clone(estimator).set_params(lam=lam) for lam in lams] or [clone(estimator)]
-    if getattr(estimator, "approximation", None) is not None:
-        raise ValueError(f"path fits the exact kernel; got approximation={estimator.approximation!r}")
-    for model in models:
-        model._validate_params()
-    table, known, kernel = models[0]._prepare(X, y, sample_weight)
-    grid = [(prior, lam) for prior in ([known["prior_"]] if priors is None else list(priors)) for lam in lams]
-    for prior, _ in grid:
-        clone(estimator).set_params(prior=prior)._validate_params()
-    problems = [table.problem(prior, lam, estimator.scenario) for prior, lam in grid]
-    answers = models[0]._train_path(table, problems, kernel)
-    found = []
-    for (prior, lam), problem, (solution, certificate) in zip(grid, problems, answers, strict=True):
-        model = clone(estimator).set_params(lam=lam)
-        names = {name: value for name, value in vars(models[0]).items() if name.endswith("_in_")}
-        model.__dict__.update(names)
-        found.append(
-            model._accept(
-                table, problem, kernel, solution, certificate, {**known, "prior_": float(prior), "lam_": lam}
-            )
-        )
-    return found
+    spec = replace(spec, solver="auto", max_iter=-1, max_time=None, checkpoint=None)
+    if spec.kernel is None:
+        return _linear_path(problems, as_features(table.X), spec)
+    return _kernel_path(problems, KernelMatrix(table.X, spec.kernel), spec)
 
 
-def train_path(
-    problems: list[PUProblem], kernel: KernelMatrix, *, tol: float = 1e-3, cache_size: float | None = None
-) -> list[tuple[Solution, Certificate]]:
-    """Solve and certify problems that differ in λ and π only, each from the solution of the one before."""
+def path_values(table: Table, fits: list[Fit], spec: Specification, rows: Index) -> Array:
+    """f of each fit on some rows of the table, one line per fit."""
+    beta = np.array([[fit.solution.beta] for fit in fits])
+    if spec.kernel is None:
+        coef = np.stack([fit.coef for fit in fits if fit.coef is not None], axis=1)
+        order = np.argsort(rows)
+        values = np.empty((len(fits), len(rows)))
+        values[:, order] = np.asarray(as_features(table.X).take(rows[order]) @ coef).T
+        return values + beta
+    matrix = KernelMatrix(table.X, spec.kernel)
+    alpha = np.stack([fit.coefficients(len(matrix)) for fit in fits], axis=1)
+    support = np.flatnonzero(alpha.any(axis=1))
+    return matrix.product(rows, support, alpha[support]).T + beta
+
+
+def _linear_path(problems: list[PUProblem], features: Features, spec: Specification) -> list[Fit]:
+    fits: list[Fit] = []
+    last: LinearFit | None = None
+    for problem in problems:
+        start = None if last is None else (last.coef, last.solution.beta)
+        last = fit_linear(problem, features, spec, start=start)
+        fits.append(Fit(problem, last.solution, last.certificate, coef=last.coef))
+    return fits
+
+
+def _kernel_path(problems: list[PUProblem], kernel: KernelMatrix, spec: Specification) -> list[Fit]:
     if not problems:
         return []
     if suits_interior_point(problems[0], kernel):
-        return [
-            (fit.solution, fit.certificate)
-            for fit in train_linear_path(problems, ArrayFeatures(kernel.X), tol=tol)
-        ]
-    psd = checked(hardest := max(problems, key=lambda problem: float(problem.c2.max())), kernel)
-    compile_once()
-    from usmo.solvers import blocks
+        return _linear_path(problems, ArrayFeatures(kernel.X), spec)
+    hardest = max(problems, key=lambda problem: float(problem.c2.max()))
+    psd = check_kernel(hardest, kernel)
+    solutions = _solve_path(problems, hardest, kernel, spec)
+    columns = [p.table_coefficients(s.sigma, len(kernel)) for p, s in zip(problems, solutions, strict=True)]
+    values = decision_values(hardest, kernel, np.stack(columns, axis=1))
+    fits = []
+    for k, (problem, solution) in enumerate(zip(problems, solutions, strict=True)):
+        solution, certificate = certify_values(problem, solution, values[:, k], psd)
+        if not meets_tolerance(certificate, float(np.abs(solution.G).max()), spec.tol):
+            again, certificate = fit_kernel(problem, kernel, spec, start=solution.sigma)
+            solution = again.continued_from(solution)
+        fits.append(Fit(problem, solution, certificate))
+    return fits
 
-    megabytes = default_cache() if cache_size is None else cache_size
-    space = blocks.Workspace.of(hardest, kernel, blocks.precision(hardest, kernel, tol), megabytes)
+
+def _solve_path(
+    problems: list[PUProblem], hardest: PUProblem, kernel: KernelMatrix, spec: Specification
+) -> list[Solution]:
+    """Solve by blocks, with one cache of kernel rows for all problems."""
+    compile_kernel_solvers()
+    cache_size = default_cache() if spec.cache_size is None else spec.cache_size
+    rows = blocks.local_rows(hardest, kernel, blocks.precision(hardest, kernel, spec.tol), cache_size)
     solutions: list[Solution] = []
     for k, problem in enumerate(problems):
-        start, known = None, None
+        start, point = None, None
         if k > 0:
             last, before = solutions[-1], problems[k - 1]
             scale = float(problem.c2[0] / before.c2[0])
             sigma = last.sigma * scale
-            K_sigma = (space.mean * before.total - last.G) * scale
-            known = sigma, space.mean * problem.total - K_sigma
-            start = problem.repair(sigma, np.argsort(known[1], kind="stable"))
-        solutions.append(blocks.solve(problem, kernel, start, known=known, tol=tol, workspace=space))
-
-    columns = [p.table_coefficients(s.sigma, len(kernel)) for p, s in zip(problems, solutions, strict=True)]
-    values = fresh_values(hardest, kernel, np.stack(columns, axis=1))
-    answers = []
-    for k, (problem, solution) in enumerate(zip(problems, solutions, strict=True)):
-        solution, certificate = with_fresh_values(problem, solution, values[:, k], psd)
-        if not is_reached(certificate, float(np.abs(solution.G).max()), tol):
-            again, certificate = train(problem, kernel, start=solution.sigma, tol=tol, cache_size=megabytes)
-            solution = again.continued_from(solution)
-        answers.append((solution, certificate))
-    return answers
-
-
-def train_linear_path(problems: list[PUProblem], features: Features, *, tol: float = 1e-3) -> list[LinearFit]:
-    """Solve and certify problems with K = XXᵀ, each from the decision function of the one before."""
-    fits: list[LinearFit] = []
-    for problem in problems:
-        start = (fits[-1].coef, fits[-1].solution.beta) if fits else None
-        fits.append(train_linear(problem, features, start=start, tol=tol))
-    return fits
+            K_sigma = (rows.mean * before.total - last.G) * scale
+            point = EvaluatedPoint(sigma, rows.mean * problem.total - K_sigma)
+            start = problem.repair(sigma, np.argsort(point.G, kind="stable"))
+        solutions.append(blocks.solve(problem, rows, start, point=point, tol=spec.tol))
+    return solutions

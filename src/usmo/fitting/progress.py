@@ -1,29 +1,17 @@
-"""Progress of a fit: a live line on a terminal, a line per pass on request, scikit-learn's callbacks."""
+"""Progress of a fit on stderr: a live line on a terminal, or a line per pass."""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
-from typing import Any
 
 from usmo.core.arrays import Array
 from usmo.core.solution import PassRecord
 from usmo.solvers.stopping import Progress
 
-try:  # scikit-learn 1.9
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """scikit-learn before 1.9 has no callbacks."""
-
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-        return method
-
 
 def combined(*parts: Progress | None) -> Progress | None:
-    """One progress function that calls all; any of them can end the fit."""
+    """One progress function that calls all of them. Each can end the fit."""
     present = [part for part in parts if part is not None]
 
     def progress(record: PassRecord, sigma: Array) -> bool:
@@ -51,7 +39,7 @@ def _line_per_pass(record: PassRecord, sigma: Array) -> None:
 
 
 class _LiveLine:
-    """Violation on a log scale from its first value to the tolerance, rows computed, elapsed, estimated rest."""
+    """The violation on a log scale from its first value to the tolerance, kernel rows, time spent, estimated rest."""
 
     WIDTH = 20
 
@@ -69,8 +57,8 @@ class _LiveLine:
     def text(self, record: PassRecord) -> str:
         assert self.first is not None
         whole = math.log(max(self.first.violation, self.tol) / self.tol)
-        gone = math.log(max(self.first.violation, self.tol) / max(record.violation, self.tol))
-        share = gone / whole if whole > 0 else 1.0
+        done = math.log(max(self.first.violation, self.tol) / max(record.violation, self.tol))
+        share = done / whole if whole > 0 else 1.0
         elapsed = record.seconds - self.first.seconds
         rest = f"{elapsed * (1 - share) / share:5.0f} s left" if share > 0.02 else "           "
         bar = "#" * round(self.WIDTH * share)
@@ -78,24 +66,3 @@ class _LiveLine:
             f"usmo [{bar:<{self.WIDTH}s}] violation {record.violation:8.2e} → {self.tol:g}  "
             f"kernel rows {record.kernel_rows:8.0f}  {record.seconds:6.1f} s  {rest}"
         )
-
-
-def callback_bridge(
-    estimator: Any, context: Any, fitted: Callable[[Array, float], dict[str, Any]]
-) -> Progress | None:
-    """Each pass as a subtask of scikit-learn's callback context; a hook that returns True ends the fit."""
-    if context is None or not hasattr(estimator, "_skl_callbacks"):
-        return None
-
-    def progress(record: PassRecord, sigma: Array) -> bool:
-        task = context.subcontext(task_name=record.kind)
-        task.call_on_fit_task_begin(estimator=estimator)
-        return bool(
-            task.call_on_fit_task_end(
-                estimator=estimator,
-                reconstruction_attributes=lambda: fitted(sigma, record.beta),
-                metadata=record._asdict(),
-            )
-        )
-
-    return progress

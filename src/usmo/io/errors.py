@@ -1,12 +1,42 @@
-"""The one error of tables."""
+"""The error of tables, and the phrases its messages are made of."""
 
 from __future__ import annotations
 
+import difflib
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 
 class TableError(ValueError):
-    """A table that cannot be used as it is; the message is one line that says what to do."""
+    """A table that cannot be used; the message is one line that says what to do."""
 
 
 def one_line(error: BaseException) -> str:
-    """What another library says, short enough for a message."""
+    """The message of another library's error: one line, at most 120 characters."""
     return " ".join(str(error).split())[:120]
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """A question that proposes the most similar of the names; empty if none is similar."""
+    originals = {each.lower(): each for each in names}
+    similar = difflib.get_close_matches(name.lower(), originals, n=1)
+    return f"did you mean {originals[similar[0]]!r}?" if similar else ""
+
+
+def no_column(name: str, names: Sequence[str], source: str) -> str:
+    """The message for a column that does not exist, with the most similar name and the first 20 columns."""
+    shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    return f"no column {name!r} in {source}: {did_you_mean(name, names)} (columns: {shown})".replace(":  (", " (")
+
+
+def no_file(name: str) -> str:
+    """The message for a file that does not exist, with the most similar name in its folder."""
+    folder = os.path.dirname(name) or "."
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    return f"no file {name!r}: {did_you_mean(os.path.basename(name), names) or 'check the path'}"
+
+
+def cell(table: Any, row: int, value: Any, name: str) -> str:
+    """Table, row, value and column, to begin a message; the table is anything with ``source`` and ``place``."""
+    return f"{table.source}: {table.place(row)}: {value!r} in column {name!r}"

@@ -1,4 +1,4 @@
-"""What a file is by its name, format and compression, and packing and unpacking it."""
+"""Format and compression of a file by its name, and the two compressions."""
 
 from __future__ import annotations
 
@@ -12,46 +12,48 @@ _FORMATS = {
     "csv": "csv", "tsv": "tsv", "parquet": "parquet", "feather": "feather", "jsonl": "jsonl", "ndjson": "jsonl",
     "npz": "npz", "svm": "svmlight", "svmlight": "svmlight", "libsvm": "svmlight",
 }  # fmt: skip
-PACKED = {"gz": b"\x1f\x8b", "zst": b"\x28\xb5\x2f\xfd"}
-"""Compressions and how their files begin."""
+MAGIC = {"gz": b"\x1f\x8b", "zst": b"\x28\xb5\x2f\xfd"}
+"""The first bytes of a file of each compression."""
 
-_PACKABLE = ("csv", "tsv", "jsonl", "svmlight")
+_TEXT_FORMATS = ("csv", "tsv", "jsonl", "svmlight")
+"""Formats that may be compressed as a whole; the others compress their contents themselves."""
+
 _ACCEPTED = ".csv .tsv .jsonl .ndjson .svm .svmlight .libsvm (each also with .gz or .zst), .parquet .feather .npz"
 
 
-def kind_of(format: str | None, name: str) -> tuple[str, str]:
-    """The format and the compression, from the option or the name of the file."""
-    parts = (f".{format}" if format is not None else os.path.basename(name)).lower().split(".")
-    packed = parts.pop() if parts[-1] in PACKED else ""
-    kind = _FORMATS.get(parts[-1], "") if len(parts) > 1 else ""
-    if not kind or (packed and kind not in _PACKABLE):
+def file_type(format: str | None, name: str) -> tuple[str, str]:
+    """Format and compression ("gz", "zst" or "") from the format option, or from the file name if it is None."""
+    endings = (f".{format}" if format is not None else os.path.basename(name)).lower().split(".")
+    compression = endings.pop() if endings[-1] in MAGIC else ""
+    base_format = _FORMATS.get(endings[-1], "") if len(endings) > 1 else ""
+    if not base_format or (compression and base_format not in _TEXT_FORMATS):
         what = f"format {format!r}" if format is not None else f"file type of {name!r}"
-        hint = "; save the sheet as CSV" if parts[-1] in ("xls", "xlsx", "ods") else ""
-        raise TableError(f"unknown {what}: accepted are {_ACCEPTED}, without the dot as format{hint}")
-    return kind, packed
+        hint = "; save the sheet as CSV" if endings[-1] in ("xls", "xlsx", "ods") else ""
+        raise TableError(f"unknown {what}: accepted are {_ACCEPTED}, as format without the dot{hint}")
+    return base_format, compression
 
 
-def packed_bytes(data: bytes, packed: str) -> bytes:
-    """The bytes after this compression, "gz", "zst" or none."""
-    if packed == "gz":
+def compress(data: bytes, compression: str) -> bytes:
+    """Compress with "gz", "zst" or, for "", not at all."""
+    if compression == "gz":
         return gzip.compress(data)
-    return zstandard().ZstdCompressor().compress(data) if packed == "zst" else data
+    return zstandard().ZstdCompressor().compress(data) if compression == "zst" else data
 
 
-def unpacked_bytes(data: bytes, packed: str) -> bytes:
-    """The bytes before it; OSError or EOFError if they are damaged or cut off."""
-    if packed == "gz":
+def decompress(data: bytes, compression: str) -> bytes:
+    """Undo ``compress``; OSError or EOFError if the bytes are damaged or cut off."""
+    if compression == "gz":
         return gzip.decompress(data)
-    if packed != "zst":
+    if compression != "zst":
         return data
-    library, parts = zstandard(), []
-    while data:  # frames may follow each other, as members do in gzip
+    library, frames = zstandard(), []
+    while data:  # a file may hold several frames, as a gzip file may hold several members
         frame = library.ZstdDecompressor().decompressobj()
         try:
-            parts.append(frame.decompress(data))
+            frames.append(frame.decompress(data))
         except library.ZstdError as error:
             raise OSError(str(error)) from None
         if not frame.eof:
             raise EOFError("it ends too early")
         data = frame.unused_data
-    return b"".join(parts)
+    return b"".join(frames)

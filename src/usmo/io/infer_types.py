@@ -1,52 +1,101 @@
-"""Numbers and missing values in the text columns of a table that was read."""
+"""Types of text columns. ``infer_type`` is the only place that decides: for files, and for data frames in ``columns``.
+
+A text column holds numbers, booleans or dates if all of its texts are of that kind. If nearly all of them are
+numbers, or nearly all dates, the others are probably mistakes, and an error names the first one. Otherwise the column
+stays text.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from usmo.io.errors import TableError
+from usmo.io.errors import TableError, cell
 from usmo.io.libraries import polars
-from usmo.io.numerals import MARKERS, MIXED, mostly_numbers, parse_numbers
-from usmo.io.sheet import Sheet, cell
+from usmo.io.parsing import MISSING_SPELLINGS, parse
+from usmo.io.sheet import Sheet
+
+MIXED = "stands among numbers: write a number or leave it empty (codes: put a letter before all of them)"
+"""Advice on a text in a column of numbers."""
+
+_MIXED_DATES = "stands among dates: write it as 2024-12-31, or leave it empty"
+_NUMBER_LIKE = r"^[+-]?[0-9.,]*[0-9][0-9.,]*([eE][+-]?[0-9]+)?$"
 
 
-def recognised(sheet: Sheet, text: frozenset[str], *, comma: bool) -> Sheet:
-    """The sheet with markers of missing values and numbers found in its text columns."""
+def infer_type(
+    name: str, texts: Sequence[str], codes: np.ndarray, table: Any, *,
+    kinds: Sequence[str] = ("number", "boolean", "date"), comma: bool = False, from_file: bool = False,
+) -> tuple[str, np.ndarray | None, bool]:  # fmt: skip
+    """The kind of a text column, one number per row (None for "text"), and whether they have a decimal comma.
+
+    ``texts`` are the different texts of the column ``name``, ``codes`` the index of its text for each row, -1 where
+    it is missing. The ``kinds`` are tried in this order. A column in which 1,234 may be both 1234 and 1.234 is read
+    as 1234, with ``comma`` as 1.234. With ``from_file``, a single text above numbers is a second header line. A
+    TableError names the first text that looks like a mistake, by ``table.source`` and ``table.place(row)``.
+    """
+    counts = np.bincount(codes[codes >= 0], minlength=len(texts))
+    for kind in kinds:
+        numbers, with_comma = parse(kind, texts, comma=comma)
+        bad = np.isnan(numbers)
+        if not bad.any():
+            return kind, np.append(numbers, np.nan)[codes], with_comma
+        row = int(np.argmax(np.append(bad, False)[codes]))
+        if from_file and row == 0 and counts[bad].sum() == 1 and counts.sum() > 3:
+            advice = "looks like a second header line: remove it"
+        elif kind != "boolean" and mostly_numbers(bad, counts):
+            advice = MIXED if kind == "number" else _MIXED_DATES
+        else:
+            continue
+        raise TableError(f"{cell(table, row, texts[codes[row]], name)} {advice}")
+    return "text", None, False
+
+
+def mostly_numbers(bad: np.ndarray, counts: np.ndarray) -> bool:
+    """Whether the bad texts look like mistakes: in at most 10 % of the rows, or at most 5 against 20 good ones.
+
+    ``bad`` is a mask of the different texts, ``counts`` the number of rows with each of them.
+    """
+    return bool(counts[bad].sum() <= 0.1 * counts.sum() or (bad.sum() <= 5 and (~bad).sum() >= 20))
+
+
+def text_codes(column: Any) -> tuple[list[str], np.ndarray]:
+    """The different texts of a Polars column, and the index of its text for each row, -1 where it is null."""
     pl = polars()
-    for name in sheet.names:
-        column = sheet.frame[name]
-        if column.dtype == pl.String and name not in text:
-            column = column.str.strip_chars()
-            column = column.set(column.is_in(MARKERS).fill_null(False), None)
-            sheet.frame = sheet.frame.with_columns(_numbers_in(column, sheet, comma))
+    texts = column.drop_nulls().unique()
+    codes = column.cast(pl.Enum(texts)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    return texts.to_list(), codes
+
+
+def convert_text_columns(sheet: Sheet, keep: frozenset[str], *, comma: bool) -> Sheet:
+    """Replace markers of missing values by null, and text that is numbers by numbers, except in columns to keep.
+
+    Booleans and dates stay text: a file written from the sheet then holds them as they were read.
+    """
+    pl = polars()
+    columns = sheet.frame.get_columns()
+    sheet.frame = None  # each text column is freed as soon as it is converted
+    for i, column in enumerate(columns):
+        if column.dtype == pl.String and column.name not in keep:
+            stripped = column.str.strip_chars()
+            stripped = stripped.set(stripped.is_in(MISSING_SPELLINGS).fill_null(False), None)
+            columns[i] = _converted(stripped, sheet, comma)
+    sheet.frame = pl.DataFrame(columns)
     return sheet
 
 
-def _numbers_in(column: Any, sheet: Sheet, comma: bool) -> Any:
-    """A text column as numbers if it holds numbers; an error if nearly all of it does."""
+def _converted(column: Any, sheet: Sheet, comma: bool) -> Any:
+    """A text column as numbers if ``infer_type`` finds numbers; Polars decides the clear cases at full speed."""
     pl = polars()
-    missing = column.null_count()
     for dtype in (pl.Int64, pl.Float64):
         cast = column.cast(dtype, strict=False)
-        if cast.null_count() == missing:
+        if cast.null_count() == column.null_count():
             return cast
     if cast.null_count() == len(column) and not column.str.contains(",", literal=True).any():
         return column
-    if not column.str.contains(r"^[+-]?[0-9.,]*[0-9][0-9.,]*([eE][+-]?[0-9]+)?$").any():
+    if not column.str.contains(_NUMBER_LIKE).any():
         return column
-    found = column.drop_nulls().value_counts()
-    texts, counts = found[column.name].to_list(), found["count"].to_numpy()
-    numbers, _ = parse_numbers(texts, comma=comma)
-    bad = np.isnan(numbers)
-    if bad.any():
-        first = column.is_in([texts[i] for i in np.flatnonzero(bad)]).fill_null(False).arg_max()
-        if counts[bad].sum() == 1 and first == 0 and counts.sum() > 3:
-            advice = "looks like a second header line: remove it"
-        elif mostly_numbers(bad, counts):
-            advice = MIXED
-        else:
-            return column
-        raise TableError(f"{cell(sheet, first, column[first], column.name)} {advice}")
-    return column.replace_strict(texts, numbers, default=None, return_dtype=pl.Float64)
+    texts, codes = text_codes(column)
+    _, numbers, _ = infer_type(column.name, texts, codes, sheet, kinds=("number",), comma=comma, from_file=True)
+    return column if numbers is None else pl.Series(column.name, numbers, nan_to_null=True)

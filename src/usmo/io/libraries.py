@@ -1,4 +1,4 @@
-"""The libraries of the extra ``usmo[tables]``, loaded at the first table."""
+"""Optional and heavy libraries, imported with the first table that needs them: ``import usmo.io`` stays fast."""
 
 from __future__ import annotations
 
@@ -13,3 +13,9 @@ def polars() -> Any:
 
 def zstandard() -> Any:
     return load_extra("zstandard", ".zst files need zstandard", "tables")
+
+
+def load_svmlight(stream: Any) -> Any:
+    from sklearn.datasets import load_svmlight_file
+
+    return load_svmlight_file(stream)

@@ -1,4 +1,4 @@
-"""Reading a table from a file or standard input, whatever its format."""
+"""Reading a table of any supported format from a file or standard input."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from typing import NoReturn
 import numpy as np
 from scipy import sparse
 
-from usmo.io.errors import TableError
-from usmo.io.file_types import PACKED, kind_of, unpacked_bytes
+from usmo.io.errors import TableError, no_file
+from usmo.io.file_types import MAGIC, decompress, file_type
 from usmo.io.formats import read_frame, read_npz, read_svmlight
 from usmo.io.libraries import polars
-from usmo.io.sheet import Sheet, no_file
+from usmo.io.sheet import Sheet
 from usmo.io.textfiles import read_fields, read_json_lines
 
 _BLANK = b"\0 \t\r\n\xef\xbb\xbf"
+"""White space, zero bytes and the byte order mark: a file of nothing else is empty."""
 
 
 def read(source: str | os.PathLike[str], *, format: str | None = None, text: Iterable[str] = ()) -> Sheet:
@@ -30,43 +31,42 @@ def read(source: str | os.PathLike[str], *, format: str | None = None, text: Ite
     source : str or path
         A file, or "-" for standard input.
     format : str, optional
-        "csv", "tsv", "parquet", "feather", "jsonl", "npz" or "svmlight", with ".gz" or ".zst" after a text format;
-        from the name of the file by default, "csv" for standard input.
-    text : names of columns
-        Columns of a text file that are kept as they are written: ids with leading zeros, labels, columns that are
-        dropped later.
+        "csv", "tsv", "parquet", "feather", "jsonl", "npz" or "svmlight"; text formats may end in ".gz" or ".zst".
+        By default from the file name, "csv" for standard input.
+    text : iterable of str
+        Columns of a text file to keep as text: ids with leading zeros, labels, columns that are dropped later.
     """
     name = "standard input" if source == "-" else os.fspath(source)
     if os.path.isdir(source):
         raise TableError(f"{name} is a folder: name a file in it")
-    kind, packed = kind_of("csv" if source == "-" and format is None else format, name)
-    if kind in ("csv", "tsv", "jsonl", "parquet", "feather"):
-        polars()
-    # the bytes are not kept here, so that a reader can let go of them before it needs room for the columns
-    sheet = _READERS[kind](_contents(source, name, packed), name, frozenset(text))
+    format, compression = file_type("csv" if source == "-" and format is None else format, name)
+    if format not in ("npz", "svmlight"):
+        polars()  # if it is not installed, say so before reading
+    # no variable here holds the bytes, so that a reader can free them before it converts the columns
+    sheet = _READERS[format](_contents(source, name, compression), name, frozenset(text))
     if not sheet.n_rows:
         raise TableError(f"{name} holds column names but no rows: add the rows")
     _check_finite(sheet)
     return sheet
 
 
-def _contents(source: str | os.PathLike[str], name: str, packed: str) -> bytes:
-    """All bytes of a file or of standard input, unpacked."""
+def _contents(source: str | os.PathLike[str], name: str, compression: str) -> bytes:
+    """All bytes of a file or of standard input, decompressed."""
     try:
         data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
     except FileNotFoundError:
         raise TableError(no_file(name)) from None
     except OSError as error:
         raise TableError(f"{name} cannot be read ({error.strerror}): check its permissions") from None
-    found = next((ending for ending, magic in PACKED.items() if data.startswith(magic)), "")
-    if source == "-" and not packed:
-        packed = found
-    if data and packed != found:
-        if packed:
-            raise TableError(f"{name} is not compressed with {packed}: take .{packed} off its name")
-        raise TableError(f"{name} is compressed: rename it to {name}.{found}")
+    actual = next((ending for ending, magic in MAGIC.items() if data.startswith(magic)), "")
+    if source == "-" and not compression:
+        compression = actual
+    if data and compression != actual:
+        if compression:
+            raise TableError(f"{name} is not compressed with {compression}: remove .{compression} from its name")
+        raise TableError(f"{name} is compressed: rename it to {name}.{actual}")
     try:
-        data = unpacked_bytes(data, packed)
+        data = decompress(data, compression)
     except (OSError, EOFError, zlib.error) as error:
         raise TableError(f"{name} is damaged or cut off ({error}): copy or compress it again") from None
     if not data[:1000].strip(_BLANK) and not data.strip(_BLANK):

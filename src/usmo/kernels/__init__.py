@@ -1,0 +1,1 @@
+"""From rows of data to blocks of numbers: kernel matrices, tiles, row blocks. No PU learning."""

@@ -8,11 +8,11 @@ import numpy as np
 from scipy import sparse
 
 from usmo.core.arrays import Array
-from usmo.kernels.matrix import tiles
+from usmo.kernels.tables import tiles
 
 
 def resolve_gamma(gamma: str | float, X: Any, weight: Array | None = None) -> float:
-    """γ as given; "scale" is 1/(d·var(X)), rows counted with their weight; "auto" is 1/d."""
+    """γ as a number: "scale" is 1/(d·var(X)) with weighted rows, "auto" is 1/d."""
     if not isinstance(gamma, str):
         return float(gamma)
     if gamma == "auto":
@@ -24,12 +24,12 @@ def resolve_gamma(gamma: str | float, X: Any, weight: Array | None = None) -> fl
 
 
 def mean_entry(X: Any, share: Array) -> float:
-    """The mean of the entries, each row counted with its share; to be added up with that of other rows."""
+    """The mean of the entries, each row multiplied by its share. The values of several shards add up."""
     return float(np.mean(share @ (X.astype(np.float64) if sparse.issparse(X) else X)))
 
 
 def entry_variance(X: Any, share: Array, centre: float) -> float:
-    """The mean of their squared distance from ``centre``; to be added up with that of other rows."""
+    """The mean of the squared distance of the entries from ``centre``. The values of several shards add up."""
     if sparse.issparse(X):
         X = X.astype(np.float64)
         square = float(np.mean(share @ X.multiply(X)))

@@ -1,95 +1,67 @@
 """Kernel matrices of a table: blocks by matrix product, from dense or CSR rows, in bounded memory.
 
-    linear   k(x,y) = x·y                    rbf      k(x,y) = exp(-γ‖x-y‖²)
-    poly     k(x,y) = (γ x·y + r)^d          sigmoid  k(x,y) = tanh(γ x·y + r)
-
-plus "precomputed" (the table is the kernel matrix) and any callable ``k(A, B) -> block``. Nothing here knows
-what the matrix is used for. Every entry computed is counted.
+Nothing here knows what the matrix is used for. Every entry computed is counted.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from usmo.core.arrays import Array, Index
-
-TILE_BYTES = 32 * 2**20
-"""Largest temporary block made by the products below: fits the last-level cache of a desktop processor."""
+from usmo.kernels.kernel import Kernel
+from usmo.kernels.tables import TILE_BYTES, rows_together, squared_norms, tiles, worth_dense
+from usmo.kernels.tiles import rbf_block, rbf_sums
 
 _CENTRE_ABOVE = 4096.0
 """γ·max‖x‖² above which the expansion ‖x‖² + ‖y‖² - 2x·y loses more than 12 bits and rows are centred first."""
 
 _FUSED_FROM = 2**16
-"""Entries of an rbf block from which the compiled tiles are used; below, loading them costs more than it saves."""
-
-_THIN = 0.02
-"""Share of non-zeros above which tiles of a sparse table are dense: fits on adult (11 %) take 0.4 of the time."""
+"""Entries of an rbf block from which the compiled tiles are used. Below, loading them costs more than it saves."""
 
 _DENSE_COPY = 2**26
-"""Entries up to which a sparse table is copied dense for the block solver: dense products are then faster."""
+"""Entries up to which the block solver holds a sparse table dense: dense products are faster."""
 
 _SIDE = math.isqrt(TILE_BYTES // 8)
+"""Rows and columns of a square tile."""
+
 _SMALL_BLOCK = 32
+"""Rows per block from which the diagonal of a callable kernel is taken."""
+
 _SAMPLE = 2000
+"""Rows from which the spread of the table is estimated."""
 
 Rows = Index | slice
 _Take = Callable[[slice], tuple[Any, Any]]
+"""Returns the rows of a slice and their squared norms."""
 
 
-class Given(NamedTuple):
-    """Rows that go from one kernel matrix to another held alike: as they are held, with their norms for rbf."""
+class KernelRows(NamedTuple):
+    """Rows of a table, prepared for kernel rows: converted and centred like the table, with squared norms for rbf."""
 
     rows: Any
     norms: Array
 
 
-def stacked(parts: list[Given]) -> Given:
-    """The rows of several matrices, one after the other."""
+def stacked(parts: list[KernelRows]) -> KernelRows:
+    """Rows of several shards, one after the other."""
     parts = [part for part in parts if part.rows.shape[0]]
     if len(parts) == 1:
         return parts[0]
-    return Given(rows_together([part.rows for part in parts]), np.concatenate([part.norms for part in parts]))
-
-
-def rows_together(parts: list[Any]) -> Any:
-    """Rows of several tables, all dense or all CSR, in one piece."""
-    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
-
-
-def worth_dense(X: Any) -> bool:
-    """Whether parts of a sparse table are faster to multiply as dense ones."""
-    return bool(X.nnz > _THIN * X.shape[0] * X.shape[1])
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel function with its parameters: ``name`` is one of the names above or a callable."""
-
-    name: str | Callable[[Any, Any], Any]
-    gamma: float = 1.0
-    degree: float = 3
-    coef0: float = 0.0
-
-    @property
-    def surely_psd(self) -> bool:
-        """True when the kernel is positive semidefinite by its formula alone."""
-        return self.name in ("linear", "rbf") or (
-            self.name == "poly" and self.coef0 >= 0 and float(self.degree).is_integer()
-        )
+    return KernelRows(rows_together([part.rows for part in parts]), np.concatenate([part.norms for part in parts]))
 
 
 class KernelMatrix:
     """The kernel matrix of the rows of ``X``, never held whole.
 
-    ``entries`` counts the kernel values computed so far. Products are made in ``dtype``, float64 unless said
-    otherwise, whatever the type of ``X`` is; only the tile at work is converted. Rows that are far from the origin
-    are centred for rbf, unless they are said to be ``ready``.
+    ``entries`` counts the kernel values computed so far. Products are made in ``dtype`` whatever the type of ``X``;
+    only the tile in use is converted. For rbf, rows far from the origin are centred, unless ``ready`` says that they
+    are.
     """
 
     def __init__(self, X: Any, kernel: Kernel, dtype: Any = np.float64, *, ready: bool = False) -> None:
@@ -101,12 +73,12 @@ class KernelMatrix:
         self._shift: Array | None = None
         self._norms: Array = np.empty(0)
         if kernel.name == "rbf":
-            self._norms = self._squared_norms(X).astype(self.dtype)
+            self._norms = squared_norms(X).astype(self.dtype)
             wide = self._norms.size and kernel.gamma * self._norms.max() > _CENTRE_ABOVE
             if wide and not ready and self.dtype == np.float64 and not sparse.issparse(X):
                 self._shift = X.mean(axis=0, dtype=np.float64)
                 self.X = np.asarray(X, dtype=np.float64) - self._shift
-                self._norms = self._squared_norms(self.X)
+                self._norms = squared_norms(self.X)
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -122,31 +94,31 @@ class KernelMatrix:
         self.entries += block.size
         return block
 
-    def given(self, rows: Index) -> Given:
-        """Rows of this matrix, for another one held alike."""
-        return Given(self._convert(self.X[rows]), self._norms[rows] if self.kernel.name == "rbf" else self._norms)
+    def rows_at(self, rows: Index) -> KernelRows:
+        """Rows of this table, for kernel rows over it or over another table prepared alike."""
+        return KernelRows(
+            self._convert(self.X[rows]), self._norms[rows] if self.kernel.name == "rbf" else self._norms
+        )
 
-    def write_given(self, given: Given, out: Array, slots: Index) -> None:
-        """k(given row i, all rows) into ``out[slots[i]]``."""
-        rows, norms = self._received(given, slice(None))
+    def write_rows(self, sources: KernelRows, out: Array, slots: Index) -> None:
+        """Write k(source i, all rows) into ``out[slots[i]]``."""
+        rows, norms = self._converted(sources, slice(None))
         self.entries += rows.shape[0] * len(self)
         if self._fuses(rows.shape[0] * len(self)):
-            from usmo.kernels.tiles import rbf_block
-
             rbf_block(rows, self._take(slice(None)), norms, self._norms, self.kernel.gamma, out, slots)
         elif self.kernel.name == "precomputed":
             out[slots] = rows
         elif len(self):
             out[slots] = self._evaluate(rows, self._take(slice(None)), (norms, self._norms))
 
-    def product_with(self, given: Given, v: Array) -> Array:
-        """Σ v[i]·k(row, given row i) for all rows, tile by tile."""
+    def product_with(self, sources: KernelRows, v: Array) -> Array:
+        """Σ v[i]·k(row, source i) for all rows, tile by tile."""
         self.entries += len(self) * len(v)
         if self._fuses(len(self) * len(v)):
-            return self._sums(self._held, len(self), lambda part: self._received(given, part), v)
+            return self._sums(self._own, len(self), lambda part: self._converted(sources, part), v)
         out = np.zeros(len(self))
         for right in tiles(len(v), _SIDE):
-            rows, norms = self._received(given, right)
+            rows, norms = self._converted(sources, right)
             for left in tiles(len(self), _SIDE):
                 if self.kernel.name == "precomputed":
                     out[left] += rows[:, left].T @ v[right]
@@ -154,23 +126,22 @@ class KernelMatrix:
                     out[left] += self._evaluate(self._take(left), rows, (self._norms[left], norms)) @ v[right]
         return out
 
-    def _received(self, given: Given, part: slice) -> tuple[Any, Array]:
-        """Some of the rows given, and their norms, as the products take them."""
-        rows = self._convert(given.rows[part])
+    def _converted(self, sources: KernelRows, part: slice) -> tuple[Any, Array]:
+        """Some of the sources, and their norms, as the products take them."""
+        rows = self._convert(sources.rows[part])
         if sparse.issparse(rows) and (self._dense or self.kernel.name == "precomputed"):
             rows = rows.toarray()
-        # what comes from another process may be read-only, and would have the loops compiled once more
-        return rows, np.array(given.norms[part])
+        # a copy, because arrays from another process are read-only and Numba would compile the loops again for them
+        return rows, np.array(sources.norms[part])
 
-    def _held(self, part: slice) -> tuple[Any, Array]:
-        """Some of the own rows, and their norms."""
+    def _own(self, part: slice) -> tuple[Any, Array]:
+        """Some rows of this table, and their norms."""
         return self._take(part), self._norms[part]
 
     def restrict(self, rows: Index, dtype: Any, n: int | None = None, centre: Array | None = None) -> KernelMatrix:
-        """The kernel matrix of these rows alone, the rows held contiguously in the float type given.
+        """The kernel matrix of these rows alone, copied contiguously in the given float type.
 
-        Where they are some of ``n`` rows that are held alike, ``centre`` is the mean of them all; see
-        :func:`row_sums`.
+        If they are one shard of ``n`` rows, ``centre`` is the mean of all n; see :func:`row_sums`.
         """
         X = self.X[rows]
         if self.kernel.name == "precomputed":
@@ -182,21 +153,21 @@ class KernelMatrix:
         return prepared(X, self.kernel, dtype, n, centre)
 
     def diag(self, rows: Index) -> Array:
-        """k(x, x) for the given rows."""
+        """k(x, x) for the rows."""
         name, k = self.kernel.name, self.kernel
         if name == "rbf":
             return np.ones(len(rows))
         if name in ("linear", "poly", "sigmoid"):
-            with np.errstate(over="ignore"):  # for the caller to judge
-                return self._from_products(self._squared_norms(self._take(rows)), k)
+            with np.errstate(over="ignore"):  # the caller checks for overflow
+                return k.of_products(squared_norms(self._take(rows)))
         parts = [rows[i : i + _SMALL_BLOCK] for i in range(0, len(rows), _SMALL_BLOCK)]
         return np.concatenate([np.diagonal(self.block(part, part)) for part in parts])
 
     def rows(self, which: Index, cols: Index) -> Array:
         """K[which, cols] for few rows and many columns, without copying the table's rows.
 
-        When most of the table is wanted, whole rows are computed from contiguous slices of the table and the
-        columns picked afterwards: gathering the rows first costs as much as the product itself.
+        If most columns are needed, whole rows are computed from contiguous slices of the table and the columns are
+        selected afterwards: gathering the rows first costs as much as the product itself.
         """
         if 2 * len(cols) < len(self):
             return self.block(which, cols)
@@ -222,7 +193,7 @@ class KernelMatrix:
     def cross_product(self, Y: Any, v: Array) -> Array:
         """K(Y, X) @ v for new rows Y, tile by tile."""
         if self._fuses(Y.shape[0] * len(self)):
-            return self._sums(lambda part: self._new_rows(Y[part]), Y.shape[0], self._held, v)
+            return self._sums(lambda part: self._new_rows(Y[part]), Y.shape[0], self._own, v)
         out = np.zeros(Y.shape[0])
         for left in tiles(Y.shape[0], _SIDE):
             A, squares = self._new_rows(Y[left])
@@ -232,7 +203,7 @@ class KernelMatrix:
         return out
 
     def cross_block(self, Y: Any) -> Array:
-        """K(Y, X) for new rows Y, whole."""
+        """K(Y, X) for new rows Y, as one block."""
         A, squares = self._new_rows(Y)
         return self._evaluate(A, self._take(slice(None)), None if squares is None else (squares, self._norms))
 
@@ -242,19 +213,18 @@ class KernelMatrix:
         return self._dense_tiles or not sparse.issparse(self.X)
 
     def _new_rows(self, Y: Any) -> tuple[Any, Array | None]:
-        """Rows that are not of the table as its own are: converted, centred, with their norms for rbf."""
+        """Rows of another table converted and centred like those of this one, with their norms for rbf."""
         A = self._convert(Y)
         A = A.toarray() if sparse.issparse(A) and self._dense else A
         A = A if self._shift is None else A - self._shift
-        return A, self._squared_norms(A) if self.kernel.name == "rbf" else None
+        return A, squared_norms(A) if self.kernel.name == "rbf" else None
 
     def _fuses(self, entries: int) -> bool:
-        """Whether that many entries are left to the compiled tiles, which take dense rows only."""
+        """Whether a block of so many entries is computed by the compiled tiles, which take dense rows only."""
         return self.kernel.name == "rbf" and self._dense and entries >= _FUSED_FROM
 
     def _sums(self, take: _Take, n: int, sources: _Take, v: Array) -> Array:
-        """K(x, s) @ v for n rows x and rows s, both handed out with their norms, by the compiled tiles."""
-        from usmo.kernels.tiles import rbf_sums
+        """K(x, s) @ v for n rows x and rows s, both read by slices, by the compiled tiles."""
 
         columns = v.reshape(len(v), -1)
         sums = np.zeros((n, columns.shape[1]))
@@ -263,14 +233,14 @@ class KernelMatrix:
         return sums.reshape(n, *v.shape[1:])
 
     def spread(self, rows: Index) -> float:
-        """The size of rbf's exponents: γ‖x - centre‖² (sparse: γ‖x‖²), exceeded by one row in a hundred."""
+        """The size of rbf's exponents: the 99 % quantile of γ‖x - centre‖² (sparse: γ‖x‖²) over a sample."""
         X = self.X[rows if len(rows) <= _SAMPLE else np.random.default_rng(0).choice(rows, _SAMPLE, replace=False)]
         if not sparse.issparse(X):
             X = X - X.mean(axis=0, dtype=np.float64)
-        return self.kernel.gamma * float(np.quantile(self._squared_norms(X), 0.99))
+        return self.kernel.gamma * float(np.quantile(squared_norms(X), 0.99))
 
     def is_psd(self, rows: Index) -> bool:
-        """False if a sample of at most 200 rows has a clearly negative eigenvalue; an error if it is no kernel."""
+        """False if 200 rows give a clearly negative eigenvalue; an error if values are infinite or not symmetric."""
         if self.kernel.surely_psd:
             return True
         sample = np.random.default_rng(0).permutation(rows)[:200]
@@ -296,12 +266,6 @@ class KernelMatrix:
     def _convert(self, A: Any) -> Any:
         return A.astype(self.dtype, copy=False)
 
-    @staticmethod
-    def _squared_norms(A: Any) -> Array:
-        if sparse.issparse(A):
-            return np.asarray(A.multiply(A).sum(axis=1), dtype=np.float64).ravel()
-        return np.einsum("ij,ij->i", A, A, dtype=np.float64)
-
     def _evaluate(self, A: Any, B: Any, norms: tuple[Array, Array] | None) -> Array:
         k = self.kernel
         if callable(k.name):
@@ -316,8 +280,6 @@ class KernelMatrix:
         if k.name != "rbf":
             norms = None
         if norms is not None and not sparse.issparse(A) and A.shape[0] * B.shape[0] >= _FUSED_FROM:
-            from usmo.kernels.tiles import rbf_block
-
             return rbf_block(A, B, *norms, k.gamma)
         product = A @ B.T
         dots: Array = product.toarray() if sparse.issparse(product) else product
@@ -328,29 +290,15 @@ class KernelMatrix:
             np.maximum(dots, 0.0, out=dots)
             dots *= -k.gamma
             return np.exp(dots, out=dots)
-        return self._from_products(dots, k)
-
-    @staticmethod
-    def _from_products(dots: Array, k: Kernel) -> Array:
-        if k.name == "linear":
-            return dots
-        dots = k.gamma * dots + k.coef0
-        return np.tanh(dots) if k.name == "sigmoid" else dots**k.degree
-
-
-def tiles(n_rows: int, n_cols: int) -> Iterator[slice]:
-    """Consecutive rows that make tiles of a bounded size."""
-    step = max(1, TILE_BYTES // (8 * max(1, n_cols)))
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
+        return k.of_products(dots)
 
 
 def row_sums(X: Any, kernel: Kernel, n: int) -> Array | None:
-    """Σx over rows that are some of ``n``; all sums together, divided by n, are the centre.
+    """Σx over one shard of ``n`` rows. The sums of all shards, divided by n, are the centre.
 
-    None where rows are held as they are: all but rbf's, and sparse ones that are too many to be held dense.
+    None if rows are not centred: for other kernels than rbf, and for sparse tables too large to be held dense.
     """
-    if kernel.name != "rbf" or not _held_dense(X, kernel, n):
+    if kernel.name != "rbf" or not _fits_dense(X, kernel, n):
         return None
     if sparse.issparse(X):
         return np.asarray(X.astype(np.float64).sum(axis=0)).ravel()
@@ -358,12 +306,12 @@ def row_sums(X: Any, kernel: Kernel, n: int) -> Array | None:
 
 
 def prepared(X: Any, kernel: Kernel, dtype: Any, n: int, centre: Array | None) -> KernelMatrix:
-    """The kernel matrix of rows that are some of ``n``, held as the block solver takes them.
+    """The kernel matrix of one shard of ``n`` rows, prepared for the block solver.
 
-    rbf rows are held as distances from the centre, in units where γ is one: they cancel least, and fit every float
-    type. Matrices with the same n and centre hold rows alike, and may be given each other's.
+    For rbf the rows are centred and scaled so that γ is 1: this loses the least to cancellation and fits every float
+    type. Matrices prepared with the same n and centre can exchange rows (:class:`KernelRows`).
     """
-    if sparse.issparse(X) and _held_dense(X, kernel, n):
+    if sparse.issparse(X) and _fits_dense(X, kernel, n):
         X = X.toarray()
     if kernel.name == "rbf":
         scale, kernel = np.sqrt(kernel.gamma), replace(kernel, gamma=1.0)
@@ -371,14 +319,14 @@ def prepared(X: Any, kernel: Kernel, dtype: Any, n: int, centre: Array | None) -
     return KernelMatrix(X.astype(dtype, copy=False), kernel, dtype, ready=True)
 
 
-def _held_dense(X: Any, kernel: Kernel, n: int) -> bool:
+def _fits_dense(X: Any, kernel: Kernel, n: int) -> bool:
     if not sparse.issparse(X):
         return True
     return kernel.name not in ("linear", "precomputed") and n * X.shape[1] <= _DENSE_COPY
 
 
 def _centred(X: Any, centre: Array, scale: float, dtype: Any) -> Array:
-    """(X - centre)·scale, computed in float64 a part at a time, so that no whole float64 copy is made."""
+    """(X - centre)·scale, computed in float64 tile by tile to avoid a float64 copy of the whole table."""
     out = np.empty(X.shape, dtype=dtype)
     for part in tiles(*X.shape):
         out[part] = (X[part] - centre) * scale

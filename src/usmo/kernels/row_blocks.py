@@ -1,7 +1,7 @@
 """Tables read by blocks of rows: arrays, CSR matrices, memory maps and directories of parts behind one interface.
 
-The linear solver asks for sums over row blocks and nothing else, so a table only has to say how long it is and to
-hand out rows: contiguous blocks for passes over everything, chosen rows for the small problems in between.
+The linear solver needs only sums over row blocks. So a table only has to know its shape and to return rows:
+contiguous blocks for passes over everything, chosen rows for the small problems in between.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ import numpy as np
 from scipy import sparse
 
 from usmo.core.arrays import Array, Index
-from usmo.kernels.matrix import worth_dense
+from usmo.kernels.tables import squared_norms, worth_dense
+from usmo.kernels.threads import over_tiles, scratch, single_blas
+from usmo.system.extras import load_extra
 
 _BLOCK_BYTES = 2 * 2**20
 """Size of a block as float64: small enough for the cache of one core."""
 
 _WIDE = 200
-"""Columns from which a block's products are left to BLAS's own threads."""
+"""Columns from which BLAS's own threads make the products of a block."""
 
 _BROAD = 100
-"""Columns from which blocks have some thousand rows, for the sake of the products."""
+"""Columns from which blocks have at least 8,192 rows, so that products are large enough for BLAS."""
 
 _GATHERED = 2**26
-"""Entries up to which chosen rows are held in memory in one piece."""
+"""Entries up to which chosen rows are copied into memory."""
 
 _HELD = 2**24
 """Entries up to which chosen rows of a sparse table are held dense."""
@@ -63,8 +65,8 @@ class ArrayFeatures:
 class PartFeatures:
     """The ``.npy`` or ``.parquet`` files of a directory in the order of their names, one after the other.
 
-    Parts are opened when they are needed: ``.npy`` as memory maps; a Parquet part is read as a whole (extra
-    ``usmo[parquet]``), and the last one read is kept.
+    Parts are opened when they are needed, ``.npy`` as memory maps. A Parquet part is read whole (extra ``parquet``),
+    and the last one read is kept.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
@@ -87,10 +89,10 @@ class PartFeatures:
     @classmethod
     def directory(cls, folder: str | Path) -> PartFeatures:
         """All parts of a directory."""
-        found = sorted([*Path(folder).glob("*.npy"), *Path(folder).glob("*.parquet")])
-        if not found:
+        paths = sorted([*Path(folder).glob("*.npy"), *Path(folder).glob("*.parquet")])
+        if not paths:
             raise FileNotFoundError(f"no .npy or .parquet files in {folder}")
-        return cls(found)
+        return cls(paths)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -134,11 +136,7 @@ def _open_part(path: Path) -> Any:
 
 
 def _parquet() -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError("Parquet parts need pyarrow: pip install 'usmo[parquet]'") from error
-    return pyarrow.parquet
+    return load_extra("pyarrow.parquet", "Parquet parts need pyarrow", "parquet")
 
 
 class _Chosen:
@@ -158,8 +156,8 @@ class _Chosen:
 class Blocks:
     """Sums over the row blocks of some rows of a table, in threads.
 
-    ``centre`` is subtracted from every row (dense tables only): sums of coefficients that cancel then hold no
-    large terms that cancel too.
+    ``centre`` is subtracted from every row (dense tables only). Where coefficients sum to zero the result is the same,
+    and no large terms cancel.
     """
 
     def __init__(self, features: Features, rows: Index | None = None, centre: Array | None = None) -> None:
@@ -180,7 +178,7 @@ class Blocks:
         self.centre = centre
         step = max(8192 if self.r >= _BROAD else 256, _BLOCK_BYTES // (8 * max(1, self.r)))
         blocks = max(1, -(-self.n // step))
-        if blocks > 1:  # equal ones, an even number for the threads
+        if blocks > 1:  # an even number of equal blocks, for the threads
             blocks += blocks % 2
         self.step = max(1, -(-self.n // blocks))
 
@@ -189,22 +187,18 @@ class Blocks:
         return Blocks(self.features, rows, self.centre)
 
     def block(self, part: slice) -> Any:
-        """Rows as float64, dense unless they are very sparse; valid until the thread asks for the next block."""
+        """Rows as float64, dense unless they are very sparse. Valid until the thread reads its next block."""
         X = self.features.read(part)
         if sparse.issparse(X):
             X = X.astype(np.float64, copy=False)
             return X.toarray() if worth_dense(X) else X
         if self.centre is None:
             return np.asarray(X, dtype=np.float64, order="C")
-        from usmo.kernels.tiles import scratch
-
         out = scratch(X.size, np.dtype(np.float64)).reshape(X.shape)
         return np.subtract(X, self.centre, out=out)
 
     def each(self, work: Callable[[slice], None]) -> None:
         """Call ``work`` on every block; in threads where the table is narrow."""
-        from usmo.kernels.tiles import over_tiles
-
         if self.r >= _WIDE:
             for start in range(0, self.n, self.step):
                 work(slice(start, min(start + self.step, self.n)))
@@ -223,7 +217,7 @@ class Blocks:
 
     def weighted_sum(self, alpha: Array) -> Array:
         """Σ alpha[i]·row i."""
-        sums = Sums(self.step)
+        sums = OrderedSum(self.step)
 
         def work(part: slice) -> None:
             sums.add(part, np.asarray(alpha[part] @ self.block(part)).ravel())
@@ -232,8 +226,8 @@ class Blocks:
         return np.zeros(self.r) + sums.total
 
 
-class Sums:
-    """A sum over blocks to which threads add: in the order of the blocks, so that it is the same every time."""
+class OrderedSum:
+    """A sum over blocks to which threads add. It is made in the order of the blocks, so it is reproducible."""
 
     def __init__(self, step: int) -> None:
         self.total: Any = 0.0
@@ -250,33 +244,29 @@ class Sums:
 
 
 def steady_blas(r: int) -> AbstractContextManager[Any]:
-    """Keeps BLAS as ``Blocks.each`` wants it for r columns; setting it for each costs as much as a small pass."""
-    from usmo.kernels.tiles import single_blas
-
+    """Set BLAS threads once as ``Blocks.each`` needs them for r columns: setting them per call costs a small pass."""
     return nullcontext() if r >= _WIDE else single_blas()
 
 
 def as_features(X: Any) -> Features:
-    """X itself if it is read by blocks already, else the array or CSR matrix as features."""
+    """X if it is read by blocks already, else the array or CSR matrix as features."""
     return X if isinstance(X, PartFeatures) else ArrayFeatures(X)
 
 
 def column_means(features: Features) -> Array | None:
-    """The centre of a dense table; None for a sparse one, which must stay sparse."""
+    """The means of the columns of a dense table; None for a sparse one, which must stay sparse."""
     if sparse.issparse(features.read(slice(0, 1))):
         return None
     return Blocks(features).weighted_sum(np.full(features.shape[0], 1.0 / features.shape[0]))
 
 
 def largest_row(table: Blocks) -> float:
-    """The largest squared norm of a row."""
-    found = [0.0]
+    """The largest squared norm of a row, infinity if it overflows."""
+    largest = [0.0]
 
     def work(part: slice) -> None:
-        X = table.block(part)
-        squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
-        found.append(float(np.asarray(squares).max(initial=0.0)))
+        largest.append(float(squared_norms(table.block(part)).max(initial=0.0)))
 
     with np.errstate(over="ignore", invalid="ignore"):
         table.each(work)
-    return max(found) if np.isfinite(found).all() else np.inf
+    return max(largest) if np.isfinite(largest).all() else np.inf

@@ -2,44 +2,40 @@
 
     out[i, j] = exp(-γ·max(0, a2[i] + b2[j] - 2·A[i]·B[j]))
 
-BLAS makes the products, single-threaded inside each tile; the exponential is a polynomial after Cody-Waite
-reduction (degree 12 in float64, 6 in float32), written so that the compiler vectorises it: relative error
-below 1e-15 and 3e-7. Threads come from a pool of ours, not from Numba's parallel backends, which abort on
-concurrent calls or after a fork; their number is what threadpoolctl says BLAS may use.
+BLAS makes the products, single-threaded inside each tile. The exponential is a polynomial after Cody-Waite reduction
+(degree 12 in float64, 6 in float32), written so that the compiler vectorises it; its relative error is below 1e-15 and
+3e-7. Threads are those of :mod:`usmo.kernels.threads`.
 """
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
+from usmo.kernels.threads import over_tiles, scratch
 from usmo.system.compilation import compiled
 
 _WIDE = 200
+"""Columns from which a table counts as wide."""
+
 _WRITTEN, _SUMMED = {False: (64, 4096), True: (256, 4096)}, {False: (512, 512), True: (1024, 512)}
-"""Shapes of tiles that are written and that are summed up, for tables below and above this many columns: small
-ones stay in cache for the exponential, high ones make BLAS pack its operands less often (d = 784: 64 rows take a
-fifth longer than 256)."""
+"""Shapes of tiles that are written and of tiles that are summed, for narrow and wide tables. Small tiles stay in cache
+for the exponential; tall ones make BLAS pack its operands less often (d = 784: 64 rows take 1.2 times as long as 256).
+"""
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.693145751953125, 1.42860682030941723212e-6
 _SHIFT64, _SHIFT32 = 1.5 * 2.0**52, 1.5 * 2.0**23
-"""Adding it rounds to an integer, which is then found in the low bits."""
+"""Adding this constant rounds to an integer, which is then in the low bits."""
 _F = np.float32
 
 _PARTS = 16
-"""Into how many pieces the tiles of a block are split for the threads."""
+"""Pieces into which the tiles of a block are split for the threads."""
 
 _VECTORISED = {"nnan", "ninf", "nsz", "contract"}
-"""What lets the compiler vectorise; reassociation would fold the two parts of ln 2 into one."""
+"""Flags that let the compiler vectorise. Reassociation is left out: it would fold the two parts of ln 2 into one."""
 
 
 @compiled(fastmath=_VECTORISED)
@@ -80,13 +76,13 @@ def _exp32(x):  # type: ignore[no-untyped-def]
     return p * np.int32((np.float32(t).view(np.int32) + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
-# Each loop is written for one float type and one place of the result: the compiler gives up vectorising where the
-# types mix, and where it cannot tell whether the result overwrites the products.
+# Each loop is written for one float type and one place of the result. The compiler does not vectorise loops that mix
+# types, or where it cannot tell whether the result overwrites the products.
 
 
 @compiled(fastmath=_VECTORISED)
 def _finish64(D, a2, b2, gamma):  # type: ignore[no-untyped-def]
-    """Products to kernel values, in place."""
+    """Turn products into kernel values, in place."""
     for i in range(D.shape[0]):
         ai = a2[i]
         for j in range(D.shape[1]):
@@ -103,7 +99,7 @@ def _finish32(D, a2, b2, gamma):  # type: ignore[no-untyped-def]
 
 @compiled(fastmath=_VECTORISED)
 def _write64(D, a2, b2, gamma, out, slots, first):  # type: ignore[no-untyped-def]
-    """Products to kernel values, into ``out[slots[i], first + j]``."""
+    """Turn products into kernel values in ``out[slots[i], first + j]``."""
     for i in range(D.shape[0]):
         ai = a2[i]
         row = out[slots[i], first : first + D.shape[1]]
@@ -171,10 +167,10 @@ def rbf_block(A: Any, B: Any, a2: Any, b2: Any, gamma: float, out: Any = None, s
 
 
 def rbf_sums(take: Callable[[slice], tuple[Any, Any]], n: int, S: Any, s2: Any, gamma: float, weights: Any) -> Any:
-    """Σ_s weights[s]·k(S[s], x) for n rows x, by tiles that are used up while they are in cache.
+    """Σ_s weights[s]·k(S[s], x) for n rows x, by tiles that are summed while they are in cache.
 
-    ``take`` hands out rows x and their squared norms, a slice at a time; ``weights`` has one or more columns.
-    The sums are float64 whatever the float type of S is.
+    ``take`` returns rows x and their squared norms for a slice. ``weights`` has one or more columns. The sums are
+    float64 whatever the float type of S.
     """
     high, wide = _SUMMED[S.shape[1] >= _WIDE]
     finish, g = _finish64 if S.dtype == np.float64 else _finish32, S.dtype.type(gamma)
@@ -199,17 +195,6 @@ def rbf_sums(take: Callable[[slice], tuple[Any, Any]], n: int, S: Any, s2: Any, 
     return sums.T
 
 
-_LOCAL = threading.local()
-
-
-def scratch(size: int, dtype: Any) -> Any:
-    """Memory of this thread for one tile or block: fresh memory for each costs as much as the work on it."""
-    held = getattr(_LOCAL, "scratch", None)
-    if held is None or held.nbytes < size * dtype.itemsize:
-        held = _LOCAL.scratch = np.empty(size * dtype.itemsize, dtype=np.uint8)
-    return held[: size * dtype.itemsize].view(dtype)
-
-
 def _product(A: Any, B: Any, memory: Any) -> Any:
     tile = memory[: A.shape[0] * B.shape[0]].reshape(A.shape[0], B.shape[0])
     return np.dot(A, B.T, out=tile)
@@ -220,77 +205,3 @@ def subtract_rows(G: Any, rows: Any, slots: Any, weights: Any) -> None:
     work = G.shape[0] * len(slots)
     step = G.shape[0] if work < 2**18 else max(2048, G.shape[0] // 8)
     over_tiles(lambda part: _subtract_rows(G, rows, slots, weights, part.start, part.stop), G.shape[0], step)
-
-
-def over_tiles(work: Callable[[slice], None], length: int, step: int) -> None:
-    """Call ``work`` on consecutive slices, in threads if there is more than one slice and one core.
-
-    A call from inside ``work`` runs in its thread: waiting there for the pool would be waiting for itself.
-    """
-    parts = [slice(k, min(k + step, length)) for k in range(0, length, step)]
-    with single_blas() as threads:
-        if threads == 1 or len(parts) < 2 or getattr(_LOCAL, "in_pool", False):
-            for part in parts:
-                work(part)
-        else:
-            for _ in _pool(threads).map(work, parts):
-                pass
-
-
-class _Blas:
-    """Holds BLAS at one thread while tiles are at work, whatever number of fits run at once."""
-
-    def __init__(self) -> None:
-        self._lock, self._users, self._threads = threading.Lock(), 0, 1
-        self._controller: ThreadpoolController | None = None
-        self._limit: Any = None
-
-    @contextmanager
-    def single(self) -> Iterator[int]:
-        with self._lock:
-            if self._controller is None:
-                self._controller = ThreadpoolController()
-            if self._users == 0:
-                blas = self._controller.select(user_api="blas")
-                cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-                self._threads = min([cores, *(m["num_threads"] for m in blas.info())])
-                self._limit = blas.limit(limits=1)
-                self._limit.__enter__()
-            self._users += 1
-        try:
-            yield self._threads
-        finally:
-            with self._lock:
-                self._users -= 1
-                if self._users == 0:
-                    self._limit.__exit__(None, None, None)
-
-
-_BLAS = _Blas()
-
-
-def single_blas() -> AbstractContextManager[int]:
-    """BLAS at one thread inside; gives the number of threads for tiles."""
-    return _BLAS.single()
-
-
-_POOLS: dict[tuple[int, int], ThreadPoolExecutor] = {}
-
-
-def _pool(threads: int) -> ThreadPoolExecutor:
-    """A pool of this process: one made before a fork has no threads after it."""
-    key = (os.getpid(), threads)
-    if key not in _POOLS:
-        mark = partial(setattr, _LOCAL, "in_pool", True)
-        _POOLS[key] = ThreadPoolExecutor(threads, thread_name_prefix="usmo", initializer=mark)
-    return _POOLS[key]
-
-
-def _after_fork() -> None:
-    global _BLAS
-    _BLAS = _Blas()
-    _POOLS.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

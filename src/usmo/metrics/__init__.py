@@ -6,9 +6,9 @@ U is a sample of the mixture p_U = π·p_P + (1-π)·p_N. With ŷ = 1 where f > 
 
 and for every loss ℓ the risk π·E_P ℓ(f) + (1-π)·E_N ℓ(-f) is π·E_P[ℓ(f) - ℓ(-f)] + E_U ℓ(-f): nothing needs a
 negative row. In the scenario "case-control" U are the unlabelled rows and π is the share of positives among them.
-In "censored" some positives of one sample were labelled, at random, so that all rows together are U, π is the
-share of positives among all rows, and P is part of U. All measures take P for a random sample of the positives;
-rows that the model was trained on flatter it, held-out ones do not.
+In "censored" one sample was drawn and some of its positives were labelled at random: U are all rows, P is part of
+U, and π is the share of positives among all rows. All measures assume that P is a random sample of the positives.
+On training rows they are too optimistic; use held-out rows.
 """
 
 from __future__ import annotations

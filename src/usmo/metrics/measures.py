@@ -1,4 +1,4 @@
-"""Recall, precision, F1, false positive rate, risks and AUC from P, U and π; the equations are in the package."""
+"""Recall, precision, F1, false positive rate, risks and AUC from P, U and π (equations: :mod:`usmo.metrics`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from usmo.core.arrays import Array
-from usmo.core.problem import unlabelled_loss
+from usmo.core.dual import loss as unlabelled_loss
 from usmo.metrics.sample import PUSample, above_threshold, checked_prior, checked_values, checked_weights
 
 LOSSES = ("double hinge", "zero-one")
@@ -20,8 +20,8 @@ def pu_recall(
 ) -> float:  # fmt: skip
     """Recall r = P_P(f > threshold): the share of the labelled positives that are called positive.
 
-    Unbiased wherever P is a random sample of the positives. ``prior`` and ``scenario`` make no difference; they
-    are there so that all measures are called alike.
+    Unbiased if P is a random sample of the positives. ``prior`` and ``scenario`` have no effect; they give all
+    measures the same signature.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def pu_recall(
     threshold : float
         Rows with f above it are called positive.
     sample_weight : array of shape (n_samples,), optional
-        A row of weight two counts as two equal rows, one of weight zero is not there.
+        A row of weight two counts as two equal rows; a row of weight zero is ignored.
     """
     checked_prior(prior, needed=False)
     return PUSample.of(y, f, scenario, sample_weight).shares(threshold)[0]
@@ -48,8 +48,8 @@ def pu_precision(
 ) -> float:  # fmt: skip
     """Precision π·r/q: the share of true positives among the rows of U called positive.
 
-    Consistent, as a ratio of unbiased estimates. Clipped to [0, 1]: q cannot be less than π·r, and counts as π·r
-    where a small sample has less. 0 if nothing is called positive. Parameters as for :func:`pu_recall`.
+    Consistent, as a ratio of unbiased estimates. Clipped to [0, 1]: in the population q ≥ π·r, so a smaller q of a
+    small sample is replaced by π·r. 0 if no row is called positive. Parameters as for :func:`pu_recall`.
     """
     prior = checked_prior(prior)
     r, q = PUSample.of(y, f, scenario, sample_weight).shares(threshold)
@@ -62,8 +62,8 @@ def pu_f1(
 ) -> float:  # fmt: skip
     """F1 = 2·π·r / (q + π), the harmonic mean of precision and recall.
 
-    Consistent. In [0, 1] by the rule of :func:`pu_precision`: q counts as at least π·r. Wants the right π: the F1
-    of the same rows grows with it. Parameters as for :func:`pu_recall`.
+    Consistent. Clipped to [0, 1] as :func:`pu_precision` is: q is at least π·r. The value for the same rows grows
+    with π, so it is only as good as π. Parameters as for :func:`pu_recall`.
     """
     prior = checked_prior(prior)
     r, q = PUSample.of(y, f, scenario, sample_weight).shares(threshold)
@@ -76,8 +76,8 @@ def pu_false_positive_rate(
 ) -> float:  # fmt: skip
     """False positive rate (q - π·r) / (1-π): the share of the negatives that are called positive.
 
-    Unbiased before it is clipped to [0, 1], so that rates near 0 come out slightly too great on average; a value
-    of 0 says "too small to see in this sample". Parameters as for :func:`pu_recall`.
+    Unbiased before it is clipped to [0, 1]; clipping makes rates near 0 slightly too great on average. A value of 0
+    means "too small to see in this sample". Parameters as for :func:`pu_recall`.
     """
     prior = checked_prior(prior)
     r, q = PUSample.of(y, f, scenario, sample_weight).shares(threshold)
@@ -91,10 +91,9 @@ def pu_zero_one_risk(
 ) -> float:  # fmt: skip
     """Probability of a wrong class, 2·π·(1-r) + q - π.
 
-    Unbiased and not clipped: in a small sample it may be negative. With ``nonnegative`` the part of the
-    negatives is kept from going below zero, π·(1-r) + max(0, q - π·r): never negative, slightly too great on
-    average, and harder to deceive by a model that has learnt which rows are labelled. Other parameters as for
-    :func:`pu_recall`.
+    Unbiased and not clipped: in a small sample it may be negative. With ``nonnegative`` the term of the negatives
+    is clipped at zero, π·(1-r) + max(0, q - π·r): never negative, slightly too great on average, and more robust
+    to a model that has memorised which rows are labelled. Other parameters as for :func:`pu_recall`.
     """
     prior = checked_prior(prior)
     r, q = PUSample.of(y, f, scenario, sample_weight).shares(threshold)
@@ -107,9 +106,9 @@ def pu_double_hinge_risk(
 ) -> float:
     """π·mean_P(-f) + mean_U max(0, f, (1+f)/2): what the solvers minimise, without the penalty.
 
-    The unbiased estimate of the expected double hinge loss max(-z, 0, (1-z)/2). Not clipped: rows that were
-    trained on can make it negative. It depends on the scale of f, so it compares decision functions of the same
-    family, for example along λ. Parameters as for :func:`pu_recall`, but there is no threshold.
+    The unbiased estimate of the expected double hinge loss max(-z, 0, (1-z)/2). Not clipped: on training rows it
+    can be negative. It depends on the scale of f, so use it to compare decision functions of the same family, for
+    example along λ. Parameters as for :func:`pu_recall`, without a threshold.
     """
     prior = checked_prior(prior)
     sample = PUSample.of(y, f, scenario, sample_weight)
@@ -122,9 +121,9 @@ def pu_roc_auc(
 ) -> float:
     """Area under the ROC curve of positives against negatives, (AUC_PU - π/2) / (1-π).
 
-    AUC_PU is that of P against U; ties count one half. Unbiased before it is clipped to [0, 1]. The order of two
-    models on the same rows does not depend on π, the value does: the error of AUC_PU grows by 1/(1-π). Parameters
-    as for :func:`pu_recall`, but there is no threshold.
+    AUC_PU is the area of P against U; ties count one half. Unbiased before it is clipped to [0, 1]. Which of two
+    models is better on the same rows does not depend on π; the value does, and its error is that of AUC_PU times
+    1/(1-π). Parameters as for :func:`pu_recall`, without a threshold.
     """
     prior = checked_prior(prior)
     sample = PUSample.of(y, f, scenario, sample_weight)
@@ -142,9 +141,9 @@ def lee_liu(
 ) -> float:  # fmt: skip
     """The criterion of Lee and Liu (ICML 2003), r²/q = precision·recall/π.
 
-    Needs no π (``prior`` makes no difference): for comparing models on the same rows where π is not known. It
-    is great where F1 is, has no upper bound but 1/π, and means nothing by itself. 0 if no row of U is called
-    positive. Other parameters as for :func:`pu_recall`.
+    Needs no π (``prior`` has no effect): for comparing models on the same rows if π is not known. It is high where
+    F1 is high and at most 1/π; the value alone means nothing. 0 if no row of U is called positive. Other
+    parameters as for :func:`pu_recall`.
     """
     checked_prior(prior, needed=False)
     r, q = PUSample.of(y, f, scenario, sample_weight).shares(threshold)
@@ -158,20 +157,19 @@ def risk_with_error(
 ) -> tuple[float, float]:  # fmt: skip
     """The unbiased PU risk and its standard error.
 
-    The risk is π·mean_P(a) + mean_U(b) with a = ℓ(f) - ℓ(-f) and b = ℓ(-f), and a row moves it by
+    The risk is π·mean_P(a) + mean_U(b) with a = ℓ(f) - ℓ(-f) and b = ℓ(-f). The influence of a row on it is
 
         d = π·(a - mean_P a)/n_P  if it is in P,    plus    (b - mean_U b)/n_U  if it is in U;    error² = Σ d².
 
-    In "case-control" no row is in both, and this is π²·var_P(a)/n_P + var_U(b)/n_U; in "censored" the labelled
-    rows are, which brings in the covariance of a and b. Variances have n - 1 below the line. π counts as known.
+    In "case-control" no row is in both, and error² = π²·var_P(a)/n_P + var_U(b)/n_U. In "censored" the labelled rows
+    are in both, which adds the covariance of a and b. Variances divide by n - 1. π is treated as exact.
 
     Parameters
     ----------
     loss : {"double hinge", "zero-one"}
-        The loss ℓ; ``threshold`` matters for the second only.
+        The loss ℓ; ``threshold`` applies to "zero-one" only.
     y, f, prior, scenario, sample_weight
-        As for :func:`pu_recall`. Integer weights are numbers of equal rows; of others, the spread of the weights
-        enters the error.
+        As for :func:`pu_recall`. Integer weights are numbers of equal rows; other weights enter the error squared.
 
     Returns
     -------
@@ -185,26 +183,26 @@ def risk_with_error(
     composite, opposite = _losses(loss, sample.f, threshold)
     means = sample.mean_p(composite), sample.mean_u(opposite)
     risk = prior * means[0] + means[1]
-    moved = np.zeros(len(sample.f))
-    for rows, part, mean, share in (
+    influence = np.zeros(len(sample.f))
+    for rows, values, mean, share in (
         (sample.labelled, composite, means[0], prior),
         (sample.unlabelled, opposite, means[1], 1.0),
     ):
         total, size = float(sample.weight[rows].sum()), sample.size(rows)
         if size < 2:
             return risk, math.nan
-        moved[rows] += share * (part[rows] - mean) / total * math.sqrt(size / (size - 1.0))
-    weight = sample.weight if sample.counts else sample.weight**2
-    return risk, math.sqrt(float(weight @ moved**2))
+        influence[rows] += share * (values[rows] - mean) / total * math.sqrt(size / (size - 1.0))
+    weight = sample.weight if sample.integer_weights else sample.weight**2
+    return risk, math.sqrt(float(weight @ influence**2))
 
 
 def prior_threshold(f_u: Any, prior: float, *, sample_weight: Any = None) -> float:
     """The threshold t with P_U(f > t) = π, which calls as many rows positive as there are positives.
 
-    For decision functions whose zero means nothing: rankings, probabilities of being labelled, and the double
+    For decision functions without a meaningful zero: rankings, probabilities of being labelled, and the double
     hinge with strong regularisation, which keeps f near one value. Rows with equal f stay together, so the share
-    above t is the possible one nearest to π, the smaller of two as near; t lies in the middle between two values
-    of f. It is the largest value if no row is to be above t, and just under the smallest if all are.
+    above t is the nearest to π that is possible, of two equally near ones the smaller. t is the midpoint between
+    two neighbouring values of f; the largest value if no row lies above t, just below the smallest if all do.
 
     Parameters
     ----------
@@ -222,7 +220,7 @@ def prior_threshold(f_u: Any, prior: float, *, sample_weight: Any = None) -> flo
         raise ValueError("f_u must hold at least one row of positive weight, got none")
     values, group = np.unique(f[weight > 0], return_inverse=True)
     mass = np.bincount(group, weights=weight[weight > 0])
-    # share[k]: the share of rows above values[k - 1], which is those from values[k] on
+    # share[k]: the share of rows with f ≥ values[k]
     share = np.append(np.cumsum(mass[::-1])[::-1], 0.0) / mass.sum()
     distance = np.abs(share - prior)
     k = int(np.flatnonzero(distance <= distance.min() + 1e-12)[-1])
@@ -232,7 +230,7 @@ def prior_threshold(f_u: Any, prior: float, *, sample_weight: Any = None) -> flo
         return float(values[-1])
     low, high = float(values[k - 1]), float(values[k])
     middle = 0.5 * low + 0.5 * high
-    # between two neighbouring floats there is no middle
+    # neighbouring floats have no midpoint
     return middle if low <= middle < high else low
 
 

@@ -1,4 +1,4 @@
-"""Decision values with what is known of their rows, checked: labels, scenario, weights, class prior."""
+"""Decision values with labels and weights, split into P and U, and the checks of all arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCENARIOS = ("case-control", "censored")
 
 @dataclass(frozen=True)
 class PUSample:
-    """Checked decision values: which rows are P, which are U (all of them if censored), and their weights."""
+    """Decision values and weights, with the masks of P and of U (all rows if censored); weights are positive."""
 
     f: Array
     weight: Array
@@ -27,6 +27,7 @@ class PUSample:
 
     @classmethod
     def of(cls, y: Any, f: Any, scenario: str, sample_weight: Any = None) -> PUSample:
+        """Check y, f and the weights, and drop the rows of weight zero."""
         check_scenario(scenario)
         y, f = np.asarray(y), checked_values(f, "f")
         if y.shape != f.shape:
@@ -48,20 +49,20 @@ class PUSample:
         return cls(f, weight, labelled, ~labelled if scenario == "case-control" else np.ones_like(labelled))
 
     @property
-    def counts(self) -> bool:
-        """Whether the weights are numbers of equal rows: integers."""
+    def integer_weights(self) -> bool:
+        """Whether all weights are integers, that is numbers of equal rows."""
         return bool(np.all(self.weight == np.round(self.weight)))
 
     def size(self, rows: NDArray[np.bool_]) -> float:
-        """How many rows these stand for."""
-        return float(self.weight[rows].sum() if self.counts else np.count_nonzero(rows))
+        """Size of a sample: the sum of integer weights, the number of rows for others."""
+        return float(self.weight[rows].sum() if self.integer_weights else np.count_nonzero(rows))
 
     def mean_p(self, values: Any) -> float:
-        """Weighted mean over P of something given for every row."""
+        """Weighted mean over P; ``values`` has an entry for every row."""
         return float(np.average(values[self.labelled], weights=self.weight[self.labelled]))
 
     def mean_u(self, values: Any) -> float:
-        """Weighted mean over U."""
+        """Weighted mean over U; ``values`` has an entry for every row."""
         return float(np.average(values[self.unlabelled], weights=self.weight[self.unlabelled]))
 
     def shares(self, threshold: float) -> tuple[float, float]:
@@ -78,13 +79,13 @@ def above_threshold(f: Array, threshold: float) -> NDArray[np.bool_]:
 
 
 def check_scenario(scenario: Any) -> None:
-    """Refuse what is no scenario."""
+    """Raise ValueError if this is not the name of a scenario."""
     if scenario not in SCENARIOS:
         raise ValueError(f"scenario must be 'case-control' or 'censored', got {scenario!r}")
 
 
 def checked_prior(prior: Any, *, needed: bool = True) -> float:
-    """π as a float, if it lies in (0, 1)."""
+    """π as a float in (0, 1), else ValueError; NaN for None if it is not needed."""
     if prior is None and not needed:
         return math.nan
     if isinstance(prior, bool | np.bool_) or not isinstance(prior, Real) or not 0.0 < float(prior) < 1.0:
@@ -93,7 +94,7 @@ def checked_prior(prior: Any, *, needed: bool = True) -> float:
 
 
 def checked_values(f: Any, name: str) -> Array:
-    """Decision values as finite floats."""
+    """Decision values as a finite float array, else ValueError naming the argument."""
     f = np.asarray(f, dtype=np.float64)
     if f.ndim != 1:
         raise ValueError(f"{name} must have one dimension, got shape {f.shape}")
@@ -103,7 +104,7 @@ def checked_values(f: Any, name: str) -> Array:
 
 
 def checked_weights(f: Array, sample_weight: Any) -> Array:
-    """A weight for each decision value, 1 if none are given."""
+    """A non-negative weight for each decision value; 1 by default."""
     if sample_weight is None:
         return np.ones(len(f))
     return np.asarray(_check_sample_weight(sample_weight, f, dtype=np.float64, ensure_non_negative=True))

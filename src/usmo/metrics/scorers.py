@@ -23,7 +23,7 @@ MEASURES: dict[str, tuple[Any, int]] = {
     "roc_auc": (measures.pu_roc_auc, 1),
     "lee_liu": (measures.lee_liu, 1),
 }
-"""Names of :func:`pu_scorer`: the measure, and -1 where less is better."""
+"""Measures by their name in :func:`pu_scorer`, with sign -1 where less is better."""
 
 
 @dataclass
@@ -53,16 +53,16 @@ class PUScorer:
         return sign * measure(y, f, prior=prior, scenario=scenario, sample_weight=sample_weight)
 
     def _accept_sample_weight(self) -> bool:
-        """What scikit-learn asks several scorers at once before it hands on weights."""
+        """Whether scikit-learn's multi-metric scorers may pass weights on."""
         return True
 
     def set_score_request(self, *, sample_weight: bool | str | None) -> PUScorer:
-        """Whether metadata routing hands ``sample_weight`` to this scorer, or under which name."""
+        """Say whether metadata routing passes ``sample_weight`` to this scorer, or under which name."""
         self.weight_request = sample_weight
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """What metadata routing asks a scorer."""
+        """The request for ``sample_weight``, as scikit-learn's metadata routing reads it."""
         request = MetadataRequest(owner=repr(self))
         request.score.add_request(param="sample_weight", alias=self.weight_request)
         return request
@@ -71,19 +71,19 @@ class PUScorer:
 def pu_scorer(name: str, *, prior: float | None = None, scenario: str | None = None) -> PUScorer:
     """A scorer ``(estimator, X, y, sample_weight=None) -> float`` for cross_val_score, GridSearchCV and the like.
 
-    y are the labels of training: the greater value marks labelled positives. Greater is better, so risks and the
-    false positive rate come back negated. Decision values come from ``decision_function``, else from
-    ``predict_proba`` as 2·p - 1; the threshold is 0.
+    y are labels as for ``fit``: the greater value marks labelled positives. Greater is better, so risks and the
+    false positive rate are negated. Decision values come from ``decision_function``, else from ``predict_proba`` as
+    2·p - 1; the threshold is 0.
 
     Parameters
     ----------
     name : {"recall", "precision", "f1", "false_positive_rate", "zero_one_risk", "double_hinge_risk", "roc_auc", "lee_liu"}
-        The measure. Recall alone is best for a model that calls everything positive: choose by another.
+        The measure. Do not select models by recall alone: it is highest if every row is called positive.
     prior : float, optional
-        π. Without it ``prior_`` of the fitted estimator (of the last step of a pipeline). For choosing between models
-        whose π differs give one here: some measures grow with π.
+        π; by default ``prior_`` of the fitted estimator (of the last step of a pipeline). To compare models with
+        different π, give one here: some measures grow with π.
     scenario : {"case-control", "censored"}, optional
-        Without it that of the estimator, "case-control" if it has none.
+        By default the estimator's, or "case-control" if it has none.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def pu_scorer(name: str, *, prior: float | None = None, scenario: str | None = N
     >>> from usmo.metrics import pu_scorer
     >>> rng = np.random.default_rng(0)
     >>> X = np.r_[rng.normal(1, 0.3, 60), rng.normal(-1, 0.3, 40)][:, None]
-    >>> y = np.arange(100) < 40  # the other 20 positives are not known
+    >>> y = np.arange(100) < 40  # the other 20 positives are unlabelled
     >>> scores = cross_val_score(PUSVC(prior=0.33), X, y, cv=4, scoring=pu_scorer("f1"))
     >>> bool(scores.mean() > 0.8)
     True
@@ -107,7 +107,7 @@ def pu_scorer(name: str, *, prior: float | None = None, scenario: str | None = N
 
 
 def last_step(estimator: Any) -> Any:
-    """The fitted model inside pipelines and searches."""
+    """The model inside searches and pipelines: the best estimator, the last step."""
     while True:
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
@@ -118,7 +118,7 @@ def last_step(estimator: Any) -> Any:
 
 
 def decision_values(estimator: Any, X: Any) -> Array:
-    """f of a fitted classifier with its threshold at 0: decision_function, else 2·p - 1."""
+    """f of a fitted classifier, threshold 0: decision_function, else 2·p - 1 from predict_proba."""
     check_is_fitted(last_step(estimator))
     if hasattr(estimator, "decision_function"):
         return np.asarray(estimator.decision_function(X), dtype=np.float64)

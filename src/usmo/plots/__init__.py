@@ -1,8 +1,8 @@
-"""Pictures of a fit, in the manner of scikit-learn's displays: scores, convergence, λ path, prior, boundary.
+"""Plots of a fit, built like scikit-learn's displays: scores, convergence, λ path, prior, boundary.
 
-Each class holds the numbers of its picture as attributes; ``from_estimator`` computes them from a fitted model,
-``plot`` draws them with matplotlib (extra ``usmo[plot]``, loaded at the first drawing) and leaves ``ax_`` and
-``figure_``. U, P and π are as in :mod:`usmo.metrics`.
+Each class holds the numbers of its plot as attributes; ``from_estimator`` computes them from a fitted model,
+``plot`` draws them and sets ``ax_`` and ``figure_``. Matplotlib comes with the extra ``usmo-learn[plot]``; it is
+optional, and therefore imported inside the functions that draw. U, P and π are as in :mod:`usmo.metrics`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The decision function in the plane."""
+"""The decision function of two features."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class BoundaryDisplay(Display):
     X : ndarray of shape (n_samples, 2)
     labelled : ndarray of bool
     names : tuple of str
-        Of the two features.
+        Names of the two features.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class BoundaryDisplay(Display):
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, resolution: int = 200, ax: Any = None, **kw: Any
     ) -> BoundaryDisplay:
-        """From a model fitted on two features and rows with their labels."""
+        """From a model fitted on two features, and rows with their labels."""
         check_is_fitted(last_step(estimator))
         if estimator.n_features_in_ != 2:
             raise ValueError(f"a boundary can be drawn for 2 features, the model has {estimator.n_features_in_}")
@@ -45,25 +45,25 @@ class BoundaryDisplay(Display):
         points = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
         labelled = PUSample.of(y, decision_values(estimator, X), "case-control").labelled
         low, high = points.min(axis=0), points.max(axis=0)
-        room = np.where(high > low, 0.06 * (high - low), 1.0)
-        sides = [np.linspace(a, b, resolution) for a, b in zip(low - room, high + room, strict=True)]
-        x0, x1 = np.meshgrid(*sides)
+        margin = np.where(high > low, 0.06 * (high - low), 1.0)
+        ticks = [np.linspace(a, b, resolution) for a, b in zip(low - margin, high + margin, strict=True)]
+        x0, x1 = np.meshgrid(*ticks)
         grid: Any = np.column_stack([x0.ravel(), x1.ravel()])
         names = getattr(estimator, "feature_names_in_", None)
         if names is not None and hasattr(X, "iloc"):
-            # a model fitted on a table with column names wants them again
+            # scikit-learn warns if a model fitted with column names gets rows without them
             grid = type(X)(grid, columns=list(names))
         response = decision_values(estimator, grid).reshape(x0.shape)
-        shown = ("feature 0", "feature 1") if names is None else (str(names[0]), str(names[1]))
-        return cls(x0, x1, response, X=points, labelled=labelled, names=shown).plot(ax=ax, **kw)
+        labels = ("feature 0", "feature 1") if names is None else (str(names[0]), str(names[1]))
+        return cls(x0, x1, response, X=points, labelled=labelled, names=labels).plot(ax=ax, **kw)
 
     def plot(self, ax: Any = None, **kw: Any) -> BoundaryDisplay:
         """Draw; ``kw`` goes to the filled contours."""
         (axis,) = self._axes(ax)
         from matplotlib.ticker import MaxNLocator
 
-        most = max(1.5, float(np.quantile(np.abs(self.response), 0.98)))
-        levels = MaxNLocator(24).tick_values(-most, most)
+        largest = max(1.5, float(np.quantile(np.abs(self.response), 0.98)))
+        levels = MaxNLocator(24).tick_values(-largest, largest)
         style = {"levels": levels, "cmap": "RdBu", "alpha": 0.6, "extend": "both"}
         filled = axis.contourf(self.x0, self.x1, self.response, **{**style, **kw})
         lines = axis.contour(
@@ -71,16 +71,9 @@ class BoundaryDisplay(Display):
             linewidths=[1.0, 2.0, 1.0], linestyles=["dashed", "solid", "dashed"],
         )  # fmt: skip
         axis.clabel(lines, fmt={-1.0: "f = −1", 0.0: "f = 0", 1.0: "f = 1"}, fontsize=9)
-        rest = self.X[~self.labelled]
-        axis.scatter(*rest.T, s=12, color="#4a5560", alpha=0.6, linewidths=0, label="unlabelled")
-        axis.scatter(
-            *self.X[self.labelled].T,
-            s=34,
-            color=POSITIVE,
-            edgecolors="white",
-            linewidths=0.8,
-            label="known positives",
-        )
+        others, positives = self.X[~self.labelled].T, self.X[self.labelled].T
+        axis.scatter(*others, s=12, color="#4a5560", alpha=0.6, linewidths=0, label="unlabelled")
+        axis.scatter(*positives, s=34, color=POSITIVE, edgecolors="white", linewidths=0.8, label="known positives")
         self.figure_.colorbar(filled, ax=axis, label="decision function f")
         axis.set(xlabel=self.names[0], ylabel=self.names[1])
         axis.legend(ncols=2, **ABOVE)

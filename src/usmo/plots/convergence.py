@@ -1,4 +1,4 @@
-"""The course of a fit."""
+"""Convergence of a fit."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from usmo.plots.display import INSIDE, MARK, POSITIVE, Display, check_has
 
 
 class ConvergenceDisplay(Display):
-    """The course of a fit: KKT violation, and the objective above its last value, against time and kernel rows.
+    """Convergence of a fit: KKT violation, and the objective above its last value, against time and kernel rows.
 
-    A fit that computes no kernel rows (linear models) is drawn against its steps in the second panel.
+    For a fit without kernel rows (linear models) the second panel shows the iterations instead.
 
     Attributes
     ----------
     seconds, violation, objective_gap, work : ndarray
-        One entry per pass; the gap is the dual objective minus the last one.
+        One entry per pass; ``objective_gap`` is the dual objective minus its last value.
     work_name : str
         "kernel rows" or "iterations".
     tol : float or None
@@ -53,12 +53,12 @@ class ConvergenceDisplay(Display):
         for axis, x, name in ((axes[0], self.seconds, "seconds"), (axes[1], self.work, self.work_name)):
             axis.set_yscale("log")
             for y, label, colour, marker in curves:
-                # a logarithm has no place for zero: the last gap, and a violation of nothing
-                seen = np.where(y > 0, y, np.nan)
-                if np.isnan(seen).all():
+                # zeros, such as the last gap, cannot be drawn on a logarithmic axis
+                drawn = np.where(y > 0, y, np.nan)
+                if np.isnan(drawn).all():
                     continue
                 style = {"color": colour, "marker": marker, "markersize": 4, "linewidth": 1.5, "label": label}
-                axis.plot(x, seen, **{**style, **kw})
+                axis.plot(x, drawn, **{**style, **kw})
             if self.tol is not None:
                 axis.axhline(self.tol, color="black", linewidth=1, linestyle="--", label=f"tol = {self.tol:g}")
             axis.set_xlabel(name)

@@ -1,4 +1,4 @@
-"""What the displays share: axes, colours, legends, checks."""
+"""Base class of the displays, with their colours, legends and checks."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from sklearn.exceptions import NotFittedError
 from usmo.system.extras import load_extra
 
 POSITIVE, UNLABELLED, MARK = "#0072b2", "#8796a5", "#d55e00"
-"""Colours that the colour-blind tell apart: P, U, and what is to be noticed."""
+"""Colours of P, of U, and of highlights; the colour-blind can tell them apart."""
 INSIDE: dict[str, Any] = {"framealpha": 0.9, "edgecolor": "none"}
+"""Legend in a corner of the axes, over the drawing."""
 ABOVE: dict[str, Any] = {
     "loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "frameon": False, "fontsize": 8, "borderaxespad": 0.3
 }  # fmt: skip
-"""Legends: in a corner over what is drawn there, or above the axes where curves go everywhere."""
+"""Legend above the axes, for curves that leave no corner free."""
 
 
 class Display:
-    """A picture with the axes it is drawn on."""
+    """A plot and the axes it is drawn on."""
 
     ax_: Any
     figure_: Any
 
     def _axes(self, ax: Any, columns: int = 1, width: float = 6.4, height: float = 4.0) -> Any:
-        """The axes to draw on, given or new, as an array; sets ``ax_`` and ``figure_``."""
-        plt = load_extra("matplotlib.pyplot", "pictures need matplotlib", "plot")
+        """Array of the axes to draw on, given or new; sets ``ax_`` and ``figure_``."""
+        plt = load_extra("matplotlib.pyplot", "plots need matplotlib", "plot")
         if ax is None:
             figure, ax = plt.subplots(1, columns, figsize=(width, height), squeeze=False)
             figure.set_layout_engine("constrained", w_pad=0.1)
@@ -40,14 +41,14 @@ class Display:
 
 
 def check_has(model: Any, attribute: str) -> None:
-    """Refuse a model without what a picture is made from."""
+    """Raise NotFittedError if the model lacks the attribute that is drawn."""
     if not hasattr(model, attribute):
         raise NotFittedError(f"{type(model).__name__} has no {attribute}; call fit first")
 
 
-def check_lengths(**columns: Any) -> None:
-    """Refuse columns of different lengths, and empty ones."""
-    lengths = [len(column) for column in columns.values()]
+def check_lengths(**sequences: Any) -> None:
+    """Raise ValueError if the arguments differ in length or are empty."""
+    lengths = [len(sequence) for sequence in sequences.values()]
     if len(set(lengths)) != 1 or lengths[0] == 0:
-        *names, last = columns
+        *names, last = sequences
         raise ValueError(f"{', '.join(names)} and {last} must be of one length, at least 1; got {lengths}")

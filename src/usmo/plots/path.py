@@ -30,10 +30,10 @@ class PathDisplay(Display):
     ) -> None:  # fmt: skip
         self.lams, self.mean, self.error = (np.asarray(v, dtype=np.float64) for v in (lams, mean, error))
         gammas = [None] * len(self.lams) if gammas is None else np.asarray(gammas).tolist()
-        self.gammas = [_named(gamma) for gamma in gammas]
+        self.gammas = [_not_nan(gamma) for gamma in gammas]
         check_lengths(lams=self.lams, mean=self.mean, error=self.error, gammas=self.gammas)
         lowest = int(np.nanargmin(self.mean))
-        self.chosen_gamma = self.gammas[lowest] if _named(chosen_gamma) is None else chosen_gamma
+        self.chosen_gamma = self.gammas[lowest] if _not_nan(chosen_gamma) is None else chosen_gamma
         line = self._line(self.chosen_gamma)
         if len(line) == 0:
             raise ValueError(f"chosen_gamma must be one of the gammas, got {chosen_gamma!r}")
@@ -47,7 +47,7 @@ class PathDisplay(Display):
                 raise ValueError(f"{name} must be one of the lams, got {lam:g}")
 
     def _line(self, gamma: Any) -> Any:
-        """The entries of one γ, λ ascending."""
+        """Indices of the entries with this γ, λ ascending."""
         entries = np.array([k for k, value in enumerate(self.gammas) if value == gamma], dtype=np.intp)
         return entries[np.argsort(self.lams[entries], kind="stable")]
 
@@ -55,11 +55,11 @@ class PathDisplay(Display):
     def from_estimator(cls, search: Any, *, ax: Any = None, **kw: Any) -> PathDisplay:
         """From a fitted ``PUSVCCV``, or a classifier fitted with ``lam="cv"``."""
         check_has(search, "selection_")
-        chosen = search.selection_
-        found = chosen.results
+        selection = search.selection_
+        results = selection.results
         return cls.from_predictions(
-            found["lam"], found["mean_risk"], found["std_error"], gammas=found["gamma"],
-            chosen=chosen.lam, chosen_gamma=chosen.gamma, ax=ax, **kw,
+            results["lam"], results["mean_risk"], results["std_error"], gammas=results["gamma"],
+            chosen=selection.lam, chosen_gamma=selection.gamma, ax=ax, **kw,
         )  # fmt: skip
 
     @classmethod
@@ -68,7 +68,7 @@ class PathDisplay(Display):
         gammas: Any = None, chosen: float | None = None, chosen_gamma: Any = None, best: float | None = None,
         ax: Any = None, **kw: Any,
     ) -> PathDisplay:  # fmt: skip
-        """From arrays; what is not given of chosen, chosen_gamma and best is that of the lowest risk."""
+        """From arrays; chosen, chosen_gamma and best are by default those of the lowest risk."""
         display = cls(lams, mean, error, gammas=gammas, chosen=chosen, chosen_gamma=chosen_gamma, best=best)
         return display.plot(ax=ax, **kw)
 
@@ -76,8 +76,8 @@ class PathDisplay(Display):
         """Draw; ``kw`` goes to the line of the chosen γ."""
         (axis,) = self._axes(ax)
         axis.set_xscale("log")
-        several = list(dict.fromkeys(self.gammas))
-        for gamma in several:
+        gammas = list(dict.fromkeys(self.gammas))
+        for gamma in gammas:
             if gamma != self.chosen_gamma:
                 line = self._line(gamma)
                 axis.plot(self.lams[line], self.mean[line], color=UNLABELLED, linewidth=1.0, marker=".")
@@ -87,7 +87,7 @@ class PathDisplay(Display):
                 )  # fmt: skip
         line = self._line(self.chosen_gamma)
         x, y, e = self.lams[line], self.mean[line], self.error[line]
-        name = "mean ± standard error" + (f", {_gamma_name(self.chosen_gamma)}" if len(several) > 1 else "")
+        name = "mean ± standard error" + (f", {_gamma_name(self.chosen_gamma)}" if len(gammas) > 1 else "")
         axis.fill_between(x, y - e, y + e, color=POSITIVE, alpha=0.18, linewidth=0)
         style = {"color": POSITIVE, "linewidth": 2.0, "marker": "o", "markersize": 4, "label": name}
         axis.plot(x, y, **{**style, **kw})
@@ -101,7 +101,7 @@ class PathDisplay(Display):
             )  # fmt: skip
         label = f"chosen, λ = {self.chosen:.3g}"
         axis.axvline(self.chosen, color="black", linewidth=1.2, linestyle="--", label=label, zorder=1)
-        if len(several) > 1:
+        if len(gammas) > 1:
             axis.margins(x=0.18)
         axis.set(xlabel="λ", ylabel="cross-validated PU risk")
         axis.legend(ncols=2, columnspacing=1.0, **ABOVE)
@@ -109,8 +109,8 @@ class PathDisplay(Display):
         return self
 
 
-def _named(gamma: Any) -> Any:
-    """γ, or None where there is none, which a column of numbers has as NaN."""
+def _not_nan(gamma: Any) -> Any:
+    """γ, or None for NaN, which stands for "no γ" in an array of numbers."""
     return None if gamma is None or gamma != gamma else gamma
 
 

@@ -39,7 +39,7 @@ class PriorDisplay(Display):
     def from_estimator(
         cls, estimator: Any, *, true: float | None = None, ax: Any = None, **kw: Any
     ) -> PriorDisplay:
-        """From a fitted prior estimator or classifier, or a mapping of names to such."""
+        """From a fitted prior estimator or classifier, or a mapping of names to such models."""
         named = estimator if isinstance(estimator, Mapping) else {type(last_step(estimator)).__name__: estimator}
         models = {name: last_step(model) for name, model in named.items()}
         for model in models.values():
@@ -59,8 +59,8 @@ class PriorDisplay(Display):
     def plot(self, ax: Any = None, **kw: Any) -> PriorDisplay:
         """Draw; ``kw`` goes to the error bars."""
         (axis,) = self._axes(ax, height=1.3 + 0.6 * len(self.names))
-        place = np.arange(len(self.names))[::-1]
-        for y, prior, interval in zip(place, self.priors, self.intervals, strict=True):
+        heights = np.arange(len(self.names))[::-1]
+        for y, prior, interval in zip(heights, self.priors, self.intervals, strict=True):
             low, high = (prior, prior) if interval is None else interval
             style = {"color": POSITIVE, "marker": "o", "markersize": 7, "capsize": 4, "linewidth": 2}
             axis.errorbar([prior], [y], xerr=[[prior - low], [high - prior]], **{**style, **kw})
@@ -75,6 +75,6 @@ class PriorDisplay(Display):
         ends = [self.priors.max(), self.true or 0.0, *(interval[1] for interval in self.intervals if interval)]
         right = min(1.0, 1.2 * float(max(ends)))
         axis.set(xlabel="class prior π", xlim=(0.0, right), ylim=(-0.5, len(self.names) - 0.3))
-        axis.set_yticks(place, self.names)
+        axis.set_yticks(heights, self.names)
         axis.grid(axis="x", alpha=0.25)
         return self

@@ -1,4 +1,4 @@
-"""How the decision values of P and U are spread."""
+"""Densities of the decision values of P and U."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from usmo.metrics import PUSample, checked_prior, decision_values, last_step
 from usmo.plots.display import INSIDE, POSITIVE, UNLABELLED, Display
 
 _GRID = 512
+"""Points of the curves, about one per pixel of the axes."""
 
 
 class ScoreDisplay(Display):
-    """Densities of the decision values of U and, beneath it, of π·P: what U holds besides are the negatives.
+    """Densities of the decision values: U, and below it π·P; the difference is the negatives' share of U.
 
-    Both are smoothed by the same Gaussian, so that U = π·P + (1-π)·N holds for them too: where π·P rises
-    clearly above U, π is too great or P is no random sample of the positives.
+    Both are smoothed by the same Gaussian, so that U = π·P + (1-π)·N holds for the curves too. Where π·P rises
+    clearly above U, π is too great or P is not a random sample of the positives.
 
     Attributes
     ----------
     grid, density_positive, density_unlabelled : ndarray
-        Points and the two densities there; each integrates to 1.
+        Points and the two densities at these points; each integrates to 1.
     positives : ndarray
         Decision values of P.
     prior, threshold : float
@@ -40,7 +41,7 @@ class ScoreDisplay(Display):
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, ax: Any = None, **kw: Any
     ) -> ScoreDisplay:
-        """From a fitted model and rows with their labels; best those it was not trained on."""
+        """From a fitted model, and rows with their labels, preferably held-out ones."""
         f, model = decision_values(estimator, X), last_step(estimator)
         scenario = getattr(model, "scenario", "case-control")
         return cls.from_predictions(
@@ -56,15 +57,15 @@ class ScoreDisplay(Display):
         """From labels and decision values."""
         prior = checked_prior(prior)
         sample = PUSample.of(y, f, scenario, sample_weight)
-        parts = [(sample.f[rows], sample.weight[rows]) for rows in (sample.labelled, sample.unlabelled)]
+        samples = [(sample.f[rows], sample.weight[rows]) for rows in (sample.labelled, sample.unlabelled)]
         low, high = float(sample.f.min()), float(sample.f.max())
-        spreads = [float(np.sqrt(np.cov(v, aweights=w, ddof=0))) for v, w in parts]
-        # Silverman's rule for P, the smaller sample; never finer than the grid shows
+        spreads = [float(np.sqrt(np.cov(v, aweights=w, ddof=0))) for v, w in samples]
+        # Silverman's rule for P, the smaller sample, but not narrower than the grid resolves
         smooth = 0.9 * min((s for s in spreads if s > 0), default=0.0) * sample.size(sample.labelled) ** -0.2
         smooth = max(smooth, 0.005 * ((high - low) or 1.0))
         grid = np.linspace(low - 5.0 * smooth, high + 5.0 * smooth, _GRID)
-        positive, unlabelled = (_density(v, w, grid, smooth) for v, w in parts)
-        display = cls(grid, positive, unlabelled, positives=parts[0][0], prior=prior, threshold=threshold)
+        positive, unlabelled = (_density(v, w, grid, smooth) for v, w in samples)
+        display = cls(grid, positive, unlabelled, positives=samples[0][0], prior=prior, threshold=threshold)
         return display.plot(ax=ax, **kw)
 
     def plot(self, ax: Any = None, **kw: Any) -> ScoreDisplay:
@@ -86,7 +87,7 @@ class ScoreDisplay(Display):
 
 
 def _density(values: Array, weight: Array, grid: Array, smooth: float) -> Array:
-    """Gaussian kernel density; the values are first counted in bins, much narrower than the kernel."""
+    """Gaussian kernel density, computed from counts in bins much narrower than the kernel."""
     edges = np.linspace(grid[0], grid[-1], 4 * _GRID + 1)
     mass, _ = np.histogram(values, edges, weights=weight / weight.sum())
     distance = (grid[:, None] - 0.5 * (edges[1:] + edges[:-1])) / smooth

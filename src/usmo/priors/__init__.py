@@ -1,8 +1,8 @@
-"""Class-prior estimation from labelled positives and unlabelled rows, all estimators with one interface.
+"""Class-prior estimation from labelled positives and unlabelled rows; all estimators share one interface.
 
 ``fit(X, y)`` sets ``prior_``, ``interval_`` and ``diagnostics_``; ``scenario`` says what the prior refers to.
-:data:`ESTIMATORS` names them; ``DEFAULT`` is what ``prior="estimate"`` uses, the one with the smallest mean error
-in ``python -m benchmarks.priors``.
+:data:`ESTIMATORS` holds them by name. ``DEFAULT`` is the one that ``prior="estimate"`` uses: it has the smallest
+mean error in ``python -m benchmarks.priors``.
 """
 
 from usmo.priors.base import PriorEstimator

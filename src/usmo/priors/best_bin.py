@@ -4,8 +4,8 @@ With q_P(t), q_U(t) the shares of P and U scored at least t by a classifier of P
 
     t* = argmin  q_U/q_P + (1+γ)/q_P·(ε_U + ε_P),   ε = √(ln(4/δ)/2n),        π = q_U(t*)/q_P(t*)
 
-The second term keeps t* away from tails too thin to measure. The estimate is honest in one direction: where
-positives and negatives overlap everywhere, it is an upper bound of π.
+The second term keeps t* away from tails with too few rows to measure. Where positives and negatives overlap
+everywhere, the estimate is an upper bound of π.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from usmo.priors.base import Sample
+from usmo.priors.samples import Sample
 from usmo.priors.scores import ScorePrior, share_at_least
 
 
@@ -37,7 +37,7 @@ class BestBin(ScorePrior):
     gamma : float
         Weight of the bound in the choice of t*.
     level : float
-        Probability 1 - δ with which the bounds on q_U and q_P hold, and with them the interval.
+        Probability 1 - δ with which the bounds on q_U and q_P hold, and therefore the interval.
     random_state : int
         Seed of the fold assignment.
 
@@ -45,8 +45,8 @@ class BestBin(ScorePrior):
     ----------
     prior_, diagnostics_ : as in :class:`usmo.priors.base.PriorEstimator`
     interval_ : tuple of float
-        Bounds on q_U/q_P at t*. Its upper end bounds π; its lower end does so only if the top of the ranking
-        holds positives only.
+        Bounds on q_U/q_P at t*. The upper end bounds π; the lower end does so only if the top of the ranking holds
+        positives only.
 
     References
     ----------
@@ -81,25 +81,26 @@ class BestBin(ScorePrior):
 
     def _interval(self, sample: Sample, value: float) -> tuple[float, float]:
         q_u, q_p = self.diagnostics_["share_unlabelled"], self.diagnostics_["share_positive"]
-        e_p, e_u = _errors(sample, 1.0 - self.level)
+        e_p, e_u = _epsilons(sample, 1.0 - self.level)
         return (q_u - e_u) / min(1.0, q_p + e_p), (q_u + e_u) / (q_p - e_p) if q_p > e_p else 1.0
 
 
 def best_bin(sample: Sample, gamma: float = 0.01, delta: float = 0.1) -> tuple[float, dict[str, Any]]:
-    """q_U/q_P at t*, and where that is."""
+    """q_U/q_P at t*, and t* with both shares as diagnostics."""
     thresholds = np.unique(sample.P)
     q_p = share_at_least(sample.P, sample.w_p, thresholds)
     q_u = share_at_least(sample.U, sample.w_u, thresholds)
-    best = int(np.argmin((q_u + (1.0 + gamma) * sum(_errors(sample, delta))) / q_p))
-    found = {
+    best = int(np.argmin((q_u + (1.0 + gamma) * sum(_epsilons(sample, delta))) / q_p))
+    diagnostics = {
         "threshold": float(thresholds[best]),
         "share_positive": float(q_p[best]),
         "share_unlabelled": float(q_u[best]),
     }
-    return min(1.0, float(q_u[best] / q_p[best])), found
+    return min(1.0, float(q_u[best] / q_p[best])), diagnostics
 
 
-def _errors(sample: Sample, delta: float) -> tuple[float, float]:
+def _epsilons(sample: Sample, delta: float) -> tuple[float, float]:
+    """ε_P and ε_U."""
     log_term = math.log(4.0 / delta) / 2.0
     n_p, n_u = sample.sizes
     return math.sqrt(log_term / n_p), math.sqrt(log_term / n_u)

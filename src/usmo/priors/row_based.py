@@ -1,4 +1,4 @@
-"""Estimators that look at the rows themselves: penalised L1 distance, kernel mean embedding, tree induction."""
+"""Estimators from the rows, without scores: penalised L1 distance, kernel mean embedding, tree induction."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from sklearn.metrics import euclidean_distances
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from usmo.core.arrays import Array
-from usmo.priors.base import PriorEstimator, Sample
+from usmo.priors.base import PriorEstimator
+from usmo.priors.samples import Sample
 
 
-class DirectPrior(PriorEstimator):
-    """An estimator from rows, on at most 2,000 of each kind."""
+class RowPrior(PriorEstimator):
+    """An estimator from the rows themselves, at most 2,000 of P and of U."""
 
     _most_rows = 2000
 
@@ -32,19 +33,21 @@ class DirectPrior(PriorEstimator):
         self.n_bootstrap = n_bootstrap
         self.random_state = random_state
 
-    def _sample(self, X: Any, labelled: np.ndarray, weight: Array, keys: np.ndarray, counts: bool) -> Sample:
+    def _sample(
+        self, X: Any, labelled: np.ndarray, weight: Array, keys: np.ndarray, integer_weights: bool
+    ) -> Sample:
         X = np.asarray(X.todense()) if sparse.issparse(X) else X
-        return super()._sample(self._scaled(X), labelled, weight, keys, counts)
+        return super()._sample(self._scaled(X), labelled, weight, keys, integer_weights)
 
     def _scaled(self, X: Array) -> Array:
         return StandardScaler().fit_transform(X)
 
 
-class PenalisedL1(DirectPrior):
-    """θ at which θ·p_P comes nearest to p_U in a penalised L1 distance.
+class PenalisedL1(RowPrior):
+    """The θ that minimises a penalised L1 distance between θ·p_P and p_U.
 
-    With Gaussian bumps φ around random rows of U, β(θ) = θ·mean_P φ - mean_U φ, α = max(0, β)/λ and the distance
-    αᵀβ - θ + 1, minimised over θ. For each θ the width and λ are those with the least -αᵀβ on held-out folds.
+    With Gaussian functions φ centred at random rows of U, β(θ) = θ·mean_P φ - mean_U φ and α = max(0, β)/λ, the
+    distance is αᵀβ - θ + 1. Width and λ are chosen for each θ: those with the least -αᵀβ on held-out folds.
 
     References
     ----------
@@ -52,8 +55,7 @@ class PenalisedL1(DirectPrior):
     Machine Learning 106, 2017.
     """
 
-    _folds = 5
-    _centres = 300
+    _folds, _centres = 5, 300
 
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:
         rng = np.random.default_rng(self.random_state)
@@ -66,7 +68,7 @@ class PenalisedL1(DirectPrior):
         best, distance, chosen = np.full(len(theta), np.inf), np.empty(len(theta)), np.empty((len(theta), 2))
         for width in median * np.logspace(-2, 1, 10):
             phi = [np.exp(d / (-2.0 * width**2)) for d in distances]
-            parts = [
+            sums = [
                 np.stack([(w * (fold == k)) @ f for k in range(self._folds)])
                 for f, w, fold in zip(phi, (sample.w_p, sample.w_u), folds, strict=True)
             ]
@@ -74,13 +76,13 @@ class PenalisedL1(DirectPrior):
                 np.array([[(w * (fold == k)).sum()] for k in range(self._folds)])
                 for w, fold in zip((sample.w_p, sample.w_u), folds, strict=True)
             ]
-            held = [np.divide(a, n, where=n > 0, out=np.zeros_like(a)) for a, n in zip(parts, sizes, strict=True)]
-            rest = [(a.sum(0) - a) / (n.sum() - n) for a, n in zip(parts, sizes, strict=True)]
-            whole = [a.sum(0) / n.sum() for a, n in zip(parts, sizes, strict=True)]
+            test = [np.divide(a, n, where=n > 0, out=np.zeros_like(a)) for a, n in zip(sums, sizes, strict=True)]
+            train = [(a.sum(0) - a) / (n.sum() - n) for a, n in zip(sums, sizes, strict=True)]
+            whole = [a.sum(0) / n.sum() for a, n in zip(sums, sizes, strict=True)]
             gain = np.zeros(len(theta))
             for k in range(self._folds):
-                trained = theta[:, None] * rest[0][k] - rest[1][k]
-                gain += np.einsum("tc,tc->t", np.maximum(0.0, trained), theta[:, None] * held[0][k] - held[1][k])
+                beta = theta[:, None] * train[0][k] - train[1][k]
+                gain += np.einsum("tc,tc->t", np.maximum(0.0, beta), theta[:, None] * test[0][k] - test[1][k])
             beta = theta[:, None] * whole[0] - whole[1]
             overlap = (np.maximum(0.0, beta) ** 2).sum(axis=1)
             for lam in regularisation:
@@ -93,13 +95,13 @@ class PenalisedL1(DirectPrior):
         return float(theta[k]), {"width": float(chosen[k, 0]), "regularisation": float(chosen[k, 1])}
 
 
-class KernelMean(DirectPrior):
-    """KM2: how far beyond p_U, away from p_P, the kernel mean stays a distribution.
+class KernelMean(RowPrior):
+    """KM2: how far the kernel mean of U can move away from that of P and still be the mean of a distribution.
 
     d(λ) is the distance of λ·φ(U) + (1-λ)·φ(P) from the convex hull of the rows' images; it is about 0 up to
     λ = 1/(1-π). The estimate takes the λ at which the slope of d passes 0.8·d'(1.05) + 0.2·‖φ(U) - φ(P)‖, and
-    π = (λ-1)/λ. The kernel is Gaussian, its width of five around the median distance the one that tells P and U
-    apart best. Needs dense matrices, so it sees at most 400 rows of each kind.
+    π = (λ-1)/λ. The kernel is Gaussian; of five widths around the median distance, the one with the greatest
+    ‖φ(U) - φ(P)‖ is taken. The kernel matrix is dense, so at most 400 rows of P and of U are used.
 
     References
     ----------
@@ -117,30 +119,32 @@ class KernelMean(DirectPrior):
         median = np.sqrt(np.median(squared)) or 1.0
         kernels = [np.exp(squared / (-2.0 * (median * width) ** 2)) for width in np.logspace(-1, 1, 5)]
         K = max(kernels, key=lambda k: float((u - p) @ k @ (u - p)))
-        apart = np.sqrt(max(float((u - p) @ K @ (u - p)), 1e-300))
+        distance = np.sqrt(max(float((u - p) @ K @ (u - p)), 1e-300))
         hull = _Hull(K, u)
-        begin = hull.slope(1.05, u, p)
-        wanted = 0.8 * begin + 0.2 * apart
+        slope = 0.8 * hull.slope(1.05, u, p) + 0.2 * distance
         low, high = 1.0, 50.0
         while 1.0 / low - 1.0 / high > 0.005:
             middle = 2.0 / (1.0 / low + 1.0 / high)  # halves the range of π
-            low, high = (low, middle) if hull.slope(middle, u, p) > wanted else (middle, high)
-        return float(1.0 - 0.5 * (1.0 / low + 1.0 / high)), {"slope": wanted, "distance": apart}
+            low, high = (low, middle) if hull.slope(middle, u, p) > slope else (middle, high)
+        return float(1.0 - 0.5 * (1.0 / low + 1.0 / high)), {"slope": slope, "distance": distance}
 
 
 class _Hull:
-    """Distances to the convex hull of the rows' images, each search started from the last."""
+    """Distance to the convex hull of the rows' images, by accelerated projected gradient steps.
+
+    Each search starts from the nearest point of the one before.
+    """
 
     def __init__(self, K: Array, start: Array) -> None:
         self.K, self.w = K, start
-        vector = np.ones(len(K))
+        vector = np.ones(len(K))  # power iteration: the step is one over the largest eigenvalue of K
         for _ in range(20):
             vector = K @ vector
             vector /= np.linalg.norm(vector)
         self.step = 1.0 / (1.02 * float(vector @ K @ vector))
 
     def slope(self, lam: float, u: Array, p: Array) -> float:
-        """d'(λ): by the envelope theorem the component of (target - nearest point) along φ(U) - φ(P)."""
+        """d'(λ), by the envelope theorem the component of (target - nearest point) along φ(U) - φ(P)."""
         target = lam * u + (1.0 - lam) * p
         w, ahead, t = self.w, self.w, 1.0
         for _ in range(300):
@@ -158,18 +162,19 @@ class _Hull:
 
 
 def _on_simplex(v: Array) -> Array:
-    """The nearest point with non-negative coordinates that sum to one."""
+    """Euclidean projection on the points with non-negative coordinates that sum to one."""
     ordered = np.sort(v)[::-1]
     excess = (np.cumsum(ordered) - 1.0) / np.arange(1, len(v) + 1)
     return np.maximum(v - excess[np.count_nonzero(ordered > excess) - 1], 0.0)
 
 
-class Tice(DirectPrior):
-    """TIcE: a tree searches for regions rich in labels; each gives a lower bound of the label frequency c.
+class Tice(RowPrior):
+    """TIcE: a tree searches for regions with many labels; each gives a lower bound of the label frequency c.
 
     In a region with T rows, L of them labelled, c ≥ L/T - √(c(1-c)(1-δ)/(δT)) holds with probability 1-δ;
-    δ = max(0.025, 1/(1+0.004·n)). One fold grows the tree, the other rows give the bounds; those of five folds are
-    averaged, and a second pass uses the c of the first. The share of positives among all rows is labelled/(c·n).
+    δ = max(0.025, 1/(1+0.004·n)). One fold grows the tree, the other rows give its best bound; the bounds of five
+    folds are averaged, and a second pass uses the c of the first. The share of positives among all rows is
+    labelled/(c·n).
 
     References
     ----------
@@ -178,6 +183,7 @@ class Tice(DirectPrior):
     """
 
     _splits, _smallest, _prior_count, _most_features = 60, 10.0, 5.0, 60
+    """Splits of a tree, least weight of a region, rows without label added to a share, features tried per split."""
 
     def _scaled(self, X: Array) -> Array:
         return MinMaxScaler().fit_transform(X)
@@ -198,27 +204,28 @@ class Tice(DirectPrior):
     def _bound(
         self, X: Array, labels: Array, weight: Array, tree: np.ndarray, c: float, rng: np.random.Generator
     ) -> float:
+        """Highest lower bound of c: regions are grown on the rows of ``tree`` and measured on the others."""
         n = float(weight[~tree].sum())
         delta = max(0.025, 1.0 / (1.0 + 0.004 * n))
         best = float(labels[~tree].sum()) / n
 
-        def promise(rows: np.ndarray) -> float:
+        def label_share(rows: np.ndarray) -> float:
             return float(labels[rows].sum() / (weight[rows].sum() + self._prior_count))
 
-        grown, judged = np.flatnonzero(tree), np.flatnonzero(~tree)
-        queue = [(-promise(grown), 0, grown, judged)]
+        rows, others = np.flatnonzero(tree), np.flatnonzero(~tree)
+        queue = [(-label_share(rows), 0, rows, others)]
         for count in range(1, self._splits + 1):
             if not queue:
                 break
             _, _, rows, others = heapq.heappop(queue)
             total = float(weight[others].sum())
             if total >= self._smallest:
-                doubt = np.sqrt(c * (1.0 - c) * (1.0 - delta) / (delta * total))
-                best = max(best, float(labels[others].sum()) / total - doubt)
+                margin = np.sqrt(c * (1.0 - c) * (1.0 - delta) / (delta * total))
+                best = max(best, float(labels[others].sum()) / total - margin)
             columns = rng.permutation(X.shape[1])[: self._most_features]
             Z = X[np.ix_(rows, columns)]
-            at = np.median(Z, axis=0)
-            above = at < Z
+            median = np.median(Z, axis=0)
+            above = median < Z
             w, s = weight[rows], labels[rows]
             high_w, high_s = w @ above, s @ above
             score = np.maximum(
@@ -229,8 +236,8 @@ class Tice(DirectPrior):
             j = int(np.argmax(score))
             if score[j] < 0:
                 continue
-            side, other_side = above[:, j], X[others, columns[j]] > at[j]
+            side, other_side = above[:, j], X[others, columns[j]] > median[j]
             for k, (a, b) in enumerate(((side, other_side), (~side, ~other_side))):
                 if weight[others[b]].sum() >= self._smallest:
-                    heapq.heappush(queue, (-promise(rows[a]), 2 * count + k, rows[a], others[b]))
+                    heapq.heappush(queue, (-label_share(rows[a]), 2 * count + k, rows[a], others[b]))
         return best

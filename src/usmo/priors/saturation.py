@@ -1,13 +1,13 @@
-"""Where the ratio of densities saturates, and the mean of that with the best bin: the default estimate.
+"""Saturation of the density ratio, and its mean with the best bin: the default estimate.
 
-Best-bin, and every estimator of inf p_U/p_P, overestimates where the classes overlap. A curve can see past that:
-the probability of being positive is taken for a sigmoid of the held-out score z, so that
+The best bin, like every estimator of inf p_U/p_P, overestimates π where the classes overlap. A parametric curve does
+not: model the probability of being positive as a sigmoid of the held-out score z, so that
 
     p_P(z)/p_U(z) = s(az + b)/π,     with   mean_U s(az + b) = π,     s(t) = 1/(1 + e^-t)
 
-and π is where the curve levels off, also if no row is there yet. Each (a, π) determines b; the likelihood of the
-labels given z is integrated over a with a flat prior on log a and on π. In most tables its error has the opposite
-sign of the best bin's, and the mean of the two is better than either (``python -m benchmarks.priors``).
+The curve saturates at 1/π, even if no row has such a score. Each (a, π) determines b; the likelihood of the labels
+given z is integrated over a with a flat prior on log a and on π. In most tables its error has the opposite sign of
+the best bin's, and the mean of the two is better than either (``python -m benchmarks.priors``).
 """
 
 from __future__ import annotations
@@ -18,23 +18,26 @@ import numpy as np
 from scipy.special import expit
 
 from usmo.core.arrays import Array
-from usmo.priors.base import Sample
 from usmo.priors.best_bin import best_bin
+from usmo.priors.samples import Sample
 from usmo.priors.scores import ScorePrior
 
 _BINS = 40
+"""Bins of equal weight into which the scores are put, so that the likelihood costs the same for any number of rows."""
 _SLOPES = np.geomspace(0.3, 20.0, 12)
 _PRIORS = np.concatenate(
     [[0.005, 0.015, 0.03, 0.05, 0.075], np.arange(0.11, 0.9, 0.04), [0.925, 0.95, 0.97, 0.985, 0.995]]
 )
-"""Grids of the posterior; thrice as fine ones move the estimates by 0.007 on average, at most by 0.03."""
+"""Grids of a and π; grids three times as fine change the estimates by 0.007 on average, at most by 0.03."""
 _HALVINGS = 34
+"""Bisection steps for b: 34 halve a bracket of 160 + 16a to below 1e-7."""
 
 
 class Saturation(ScorePrior):
-    """The posterior median of π under a sigmoid posterior probability in the held-out score.
+    """Posterior median of π if the probability of being positive is a sigmoid of the held-out score.
 
-    Its interval is the posterior's. Parameters as for :class:`usmo.priors.scores.ScorePrior`.
+    The interval is the credible interval of that posterior. Parameters as for
+    :class:`usmo.priors.scores.ScorePrior`.
     """
 
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:
@@ -47,17 +50,17 @@ class Saturation(ScorePrior):
 
 
 class Consensus(ScorePrior):
-    """The mean of the best bin and of the saturation estimate: what ``prior="estimate"`` uses.
+    """Mean of the best-bin and the saturation estimate: what ``prior="estimate"`` uses.
 
-    The interval covers both estimates, the posterior of the saturation model and the spread of the mean over
-    bootstrap draws: chance, and the doubt about which assumption holds. Parameters as for
+    The interval covers both estimates, the credible interval of the saturation model and the bootstrap interval of
+    the mean: sampling error, and the doubt about which assumption holds. Parameters as for
     :class:`usmo.priors.scores.ScorePrior`.
     """
 
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:
-        bin_value, found = best_bin(sample)
-        level_off = quantile(posterior(sample), 0.5)
-        return 0.5 * (bin_value + level_off), {"best_bin": bin_value, "saturation": level_off, **found}
+        bin_value, diagnostics = best_bin(sample)
+        median = quantile(posterior(sample), 0.5)
+        return 0.5 * (bin_value + median), {"best_bin": bin_value, "saturation": median, **diagnostics}
 
     def _interval(self, sample: Sample, value: float) -> tuple[float, float]:
         low, high = super()._interval(sample, value)
@@ -67,7 +70,7 @@ class Consensus(ScorePrior):
 
 
 def posterior(sample: Sample) -> Array:
-    """The posterior probability of each value of the grid of priors."""
+    """Posterior probability of each π of the grid ``_PRIORS``."""
     z, n_p, n_u = _binned(sample)
     total_p, total_u = n_p.sum(), n_u.sum()
     a, prior = (grid[..., None] for grid in np.meshgrid(_SLOPES, _PRIORS, indexing="ij"))
@@ -87,19 +90,20 @@ def posterior(sample: Sample) -> Array:
 
 
 def quantile(mass: Array, share: float) -> float:
+    """Quantile of π under posterior probabilities of the grid."""
     return float(np.interp(share, np.cumsum(mass) - 0.5 * mass, _PRIORS))
 
 
 def _binned(sample: Sample) -> tuple[Array, Array, Array]:
-    """Standardised centres of bins of the scores, and the weight of P and U in each."""
+    """Standardised means of the scores in bins of equal weight, and the weight of P and of U in each bin."""
     z, w = np.concatenate([sample.P, sample.U]), np.concatenate([sample.w_p, sample.w_u])
     order = np.argsort(z, kind="stable")
-    place = np.empty(len(z))
-    place[order] = np.cumsum(w[order])
-    # equal scores share a bin: the place of a score is that of its last copy
+    rank = np.empty(len(z))
+    rank[order] = np.cumsum(w[order])
+    # equal scores share a bin: all take the rank of the last of them
     values, inverse = np.unique(z, return_inverse=True)
     last = np.zeros(len(values))
-    np.maximum.at(last, inverse, place)
+    np.maximum.at(last, inverse, rank)
     bins = np.minimum((last[inverse] / w.sum() * _BINS).astype(np.intp), _BINS - 1)
     is_p = np.arange(len(z)) < len(sample.P)
     n_p = np.asarray(np.bincount(bins[is_p], weights=w[is_p], minlength=_BINS), dtype=np.float64)

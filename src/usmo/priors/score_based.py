@@ -10,17 +10,18 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from usmo.core.arrays import Array
-from usmo.priors.base import Sample
+from usmo.priors.samples import Sample
 from usmo.priors.scores import ScorePrior, share_at_least
 
 _GRID = 400
+"""Points of the grids of scores and of α in DEDPUL."""
 
 
 class ElkanNoto(ScorePrior):
-    """c = E[g(x) | s = 1] for a calibrated g(x) = P(s = 1 | x); the positives' share of all rows is P(s = 1)/c.
+    """c = E[g(x) | s = 1] for a calibrated g(x) = P(s = 1 | x); the share of positives among all rows is P(s = 1)/c.
 
-    Elkan and Noto's e1. It assumes classes that do not overlap: where they do, g is below c on many positives, so
-    that c is underestimated and the prior overestimated.
+    Elkan and Noto's estimator e1. It assumes that the classes do not overlap. If they do, g is below c on many
+    positives, so c is underestimated and the prior overestimated.
 
     References
     ----------
@@ -33,16 +34,16 @@ class ElkanNoto(ScorePrior):
         weight = np.concatenate([sample.w_p, sample.w_u])
         scale = max(float(score.std()), 1e-12)
         model = LogisticRegression(C=1e3).fit(score / scale, labelled, sample_weight=weight)
-        chance = model.predict_proba(sample.P[:, None] / scale)[:, 1]
-        c = float(np.average(chance, weights=sample.w_p))
+        probability = model.predict_proba(sample.P[:, None] / scale)[:, 1]
+        c = float(np.average(probability, weights=sample.w_p))
         n_p, n_u = float(sample.w_p.sum()), float(sample.w_u.sum())
         return float(np.clip(n_p * (1.0 - c) / (c * n_u), 0.0, 1.0)), {"label_frequency": c}
 
 
 class BlanchardScott(ScorePrior):
-    """min over thresholds of (upper bound of q_U) / (lower bound of q_P), with exact binomial bounds.
+    """Minimum over thresholds of (upper bound of q_U) / (lower bound of q_P), with exact binomial bounds.
 
-    An upper bound of inf p_U/p_P that holds with probability 1 - δ at each threshold, δ = 0.1.
+    An upper bound of inf p_U/p_P, valid with probability 1 - δ at each threshold, δ = 0.1.
 
     References
     ----------
@@ -54,20 +55,20 @@ class BlanchardScott(ScorePrior):
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:
         thresholds = np.unique(sample.P)
         n_p, n_u = sample.sizes
-        hit_p = share_at_least(sample.P, sample.w_p, thresholds) * n_p
-        hit_u = share_at_least(sample.U, sample.w_u, thresholds) * n_u
-        upper = np.where(hit_u < n_u, beta.ppf(0.95, hit_u + 1.0, np.maximum(n_u - hit_u, 1e-9)), 1.0)
-        lower = beta.ppf(0.05, hit_p, n_p - hit_p + 1.0)
+        count_p = share_at_least(sample.P, sample.w_p, thresholds) * n_p
+        count_u = share_at_least(sample.U, sample.w_u, thresholds) * n_u
+        upper = np.where(count_u < n_u, beta.ppf(0.95, count_u + 1.0, np.maximum(n_u - count_u, 1e-9)), 1.0)
+        lower = beta.ppf(0.05, count_p, n_p - count_p + 1.0)
         ratio = upper / np.maximum(lower, 1e-12)
         best = int(np.argmin(ratio))
         return min(1.0, float(ratio[best])), {"threshold": float(thresholds[best])}
 
 
 class Dedpul(ScorePrior):
-    """Densities of the scores, their ratio made monotone, and the prior as a fixed point of the mean posterior.
+    """DEDPUL: monotone ratio of the score densities, and the prior as a fixed point of the mean posterior.
 
-    With r = p_P/p_U on the unlabelled rows and the posterior min(1, αr), α is iterated to α = mean min(1, αr) from
-    above; where the only fixed point is trivial, it is the α at which α - mean min(1, αr) bends most.
+    With r = p_P/p_U on the unlabelled rows and the posterior min(1, αr), π is the largest α with
+    α = mean min(1, αr); if the only fixed point is trivial, the α at which α - mean min(1, αr) curves most.
 
     References
     ----------
@@ -78,7 +79,7 @@ class Dedpul(ScorePrior):
         ratio, weight = density_ratio(sample)
         alpha = np.arange(1, _GRID) / _GRID
         excess = alpha - np.minimum(1.0, alpha[:, None] * ratio) @ weight
-        # excess is convex and starts at about 0: the bend is where rows begin to be certain
+        # excess is convex and starts near 0: it bends where αr reaches 1 for the first rows
         tolerance = 1.0 / np.sqrt(min(sample.sizes)) / 10.0
         fixed = np.flatnonzero(excess <= tolerance)
         if len(fixed) and 0 < fixed[-1] < len(alpha) - 1:
@@ -90,7 +91,7 @@ class Dedpul(ScorePrior):
 
 
 def density_ratio(sample: Sample) -> tuple[Array, Array]:
-    """p_P/p_U at a grid of scores, monotone, with the share of U at each."""
+    """p_P/p_U on a grid of scores, made monotone and normalised, and the share of U at each point."""
     low = min(sample.P.min(), sample.U.min())
     high = max(sample.P.max(), sample.U.max())
     at = np.linspace(low, high, _GRID) if high > low else np.array([low])
@@ -99,8 +100,8 @@ def density_ratio(sample: Sample) -> tuple[Array, Array]:
         mean = np.average(score, weights=weight)
         spread = np.sqrt(np.average((score - mean) ** 2, weights=weight))
         width = max(1.06 * float(spread) * len(score) ** -0.2, 1e-6 * (high - low), 1e-12)
-        bump = np.exp(-0.5 * ((at[:, None] - score) / width) ** 2)
-        densities.append(bump @ (weight / weight.sum()) / width)
+        gaussian = np.exp(-0.5 * ((at[:, None] - score) / width) ** 2)
+        densities.append(gaussian @ (weight / weight.sum()) / width)
     p, u = densities
     ratio = p / np.maximum(u, 1e-300)
     ratio = IsotonicRegression().fit(at, np.minimum(ratio, 1e6), sample_weight=np.maximum(u, 1e-12)).predict(at)

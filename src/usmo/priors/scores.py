@@ -1,4 +1,4 @@
-"""Held-out scores of P against U: each row is scored by a model that has seen neither it nor its equals."""
+"""Held-out scores of P against U: the model that scores a row was not trained on it, nor on equal rows."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import has_fit_parameter
 
 from usmo.core.arrays import Array
-from usmo.priors.base import PriorEstimator, Sample
+from usmo.priors.base import PriorEstimator
+from usmo.priors.samples import Sample
 
 _LANDMARKS = 150
+"""Most landmarks of the radial features, and so most columns of the logistic regression."""
 
 
 class ScorePrior(PriorEstimator):
-    """An estimator that sees rows only through held-out scores of P against U.
+    """An estimator that uses the rows only through held-out scores of P against U.
 
-    ``classifier`` None is a logistic regression on radial features of the standardised table; any scikit-learn
-    classifier with ``decision_function`` or ``predict_proba`` may be given. Equal rows share a fold, and nothing
-    depends on the order of the rows; a row of weight two counts as two equal rows.
+    ``classifier`` is any scikit-learn classifier with ``decision_function`` or ``predict_proba``; None is a logistic
+    regression on radial features of the standardised table. Equal rows share a fold, and the estimate does not
+    depend on the order of the rows; a row of weight two counts as two equal rows.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
@@ -51,28 +53,29 @@ class ScorePrior(PriorEstimator):
         self.n_bootstrap = n_bootstrap
         self.random_state = random_state
 
-    def _sample(self, X: Any, labelled: np.ndarray, weight: Array, keys: np.ndarray, counts: bool) -> Sample:
+    def _sample(
+        self, X: Any, labelled: np.ndarray, weight: Array, keys: np.ndarray, integer_weights: bool
+    ) -> Sample:
         score = held_out_scores(X, labelled, weight, keys, self.folds, self.classifier)
-        return super()._sample(score, labelled, weight, keys, counts)
+        return super()._sample(score, labelled, weight, keys, integer_weights)
 
 
 def held_out_scores(
     X: Any, labelled: np.ndarray, weight: Array, keys: np.ndarray, folds: int, classifier: Any = None
 ) -> Array:
-    """Decision values with P and U of equal weight."""
+    """Decision value of each row by the classifier trained on the other folds, P and U with equal total weight."""
     fold = np.empty(len(keys), dtype=np.intp)
-    for kind in (labelled, ~labelled):
-        _, group = np.unique(keys[kind], return_inverse=True)
-        fold[kind] = group % folds
     balanced = weight.copy()
-    for kind in (labelled, ~labelled):
-        balanced[kind] *= 0.5 * weight.sum() / weight[kind].sum()
+    for mask in (labelled, ~labelled):
+        _, group = np.unique(keys[mask], return_inverse=True)
+        fold[mask] = group % folds
+        balanced[mask] *= 0.5 * weight.sum() / weight[mask].sum()
     score = np.zeros(len(keys))
     for k in range(folds):
-        held = fold == k
-        if not held.any():
+        test = fold == k
+        if not test.any():
             continue
-        train = ~held
+        train = ~test
         if not (labelled[train].any() and (~labelled[train]).any()):
             train = np.ones(len(keys), dtype=bool)
         if classifier is None:
@@ -80,17 +83,18 @@ def held_out_scores(
             model = LogisticRegression(C=1.0, max_iter=500)
         else:
             features, model = X, clone(classifier)
-        weighing = {"sample_weight": balanced[train]} if has_fit_parameter(model, "sample_weight") else {}
-        model.fit(features[train], labelled[train], **weighing)
-        score[held] = _values(model, features[held])
+        weights = {"sample_weight": balanced[train]} if has_fit_parameter(model, "sample_weight") else {}
+        model.fit(features[train], labelled[train], **weights)
+        score[test] = _decision_values(model, features[test])
     return score
 
 
-def _values(model: Any, X: Any) -> Array:
+def _decision_values(model: Any, X: Any) -> Array:
+    """decision_function, else the log odds of predict_proba."""
     if hasattr(model, "decision_function"):
         return model.decision_function(X)
-    share = np.clip(model.predict_proba(X)[:, 1], 1e-3, 1.0 - 1e-3)
-    return np.log(share / (1.0 - share))
+    probability = np.clip(model.predict_proba(X)[:, 1], 1e-3, 1.0 - 1e-3)
+    return np.log(probability / (1.0 - probability))
 
 
 def _radial_features(X: Any, train: np.ndarray, weight: Array, keys: np.ndarray) -> Array:
@@ -106,7 +110,7 @@ def _radial_features(X: Any, train: np.ndarray, weight: Array, keys: np.ndarray)
 
 
 def share_at_least(score: Array, weight: Array, thresholds: Array) -> Array:
-    """The share of a sample scored at least t, for each threshold t."""
+    """For each threshold t, the weighted share of a sample with score ≥ t."""
     order = np.argsort(score)
     above = np.append(np.cumsum(weight[order][::-1])[::-1], 0.0)
     return above[np.searchsorted(score[order], thresholds, side="left")] / weight.sum()

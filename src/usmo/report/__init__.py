@@ -2,7 +2,8 @@
 
     write("out.html", model=model, X=X, known=known, ids=ids, source="data.csv")
 
-The page fetches nothing, runs from a file, and carries all its pictures as SVG.
+The page loads nothing, opens from a file, and holds all its pictures as SVG. ``sections`` computes the values of the
+templates in ``templates/``; Jinja2 (extra ``tables``) fills them in and escapes every text.
 """
 
 from usmo.report.page import build, write

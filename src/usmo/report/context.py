@@ -1,4 +1,4 @@
-"""The numbers of a report, computed once and checked before any work."""
+"""What the templates of the page read: the model, its table, decision values and refits."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from usmo.core.arrays import Array, Index
+from usmo.estimators.sensitivity import expected_positives
 from usmo.report.explanations import FEW_COLUMNS, Neighbours, close_columns, nearest_positives, raising_columns
-from usmo.report.refits import HeldOut, Sensitivity, expected_positives
+from usmo.report.ranking import Ranking
+from usmo.report.refits import HeldOut
 
 
 @dataclass(frozen=True)
-class Facts:
+class ReportContext:
     """A fitted model and the rows it was fitted on. ``table`` is X as a plain array or CSR matrix."""
 
     model: Any
     table: Any
-    known: np.ndarray
-    f: Array
+    ranking: Ranking
     ids: list[str] | None
     names: list[str] | None
     source: str
@@ -35,25 +36,31 @@ class Facts:
     fingerprint: Any
     quality: HeldOut | None
     sensitivity: Any
-    probability: Array | None
+
+    @property
+    def f(self) -> Array:
+        """The decision values of all rows."""
+        return self.ranking.f
 
     @cached_property
     def positives(self) -> Index:
-        return np.flatnonzero(self.known)
-
-    @cached_property
-    def unlabelled(self) -> Index:
-        return np.flatnonzero(~self.known)
-
-    @cached_property
-    def ranked(self) -> Index:
-        """The unlabelled rows of the list, highest score first."""
-        return first_rows(self.f, self.known, self.top)
+        return np.flatnonzero(self.ranking.known)
 
     @property
-    def marked(self) -> int:
-        """Unlabelled rows with a score above 0."""
-        return int((self.f[self.unlabelled] > 0).sum())
+    def unlabelled(self) -> Index:
+        return self.ranking.unlabelled
+
+    @cached_property
+    def listed(self) -> Index:
+        """The unlabelled rows of the ranking table, highest decision value first."""
+        return self.ranking.first(self.top)
+
+    @cached_property
+    def probability(self) -> Array | None:
+        """The probability of each listed row; None if the model has none."""
+        if not hasattr(self.model, "predict_proba"):
+            return None
+        return np.asarray(self.model.calibration_(self.f[self.listed]), dtype=np.float64)
 
     @property
     def prior(self) -> float:
@@ -61,21 +68,20 @@ class Facts:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        found = getattr(self.model, "prior_interval_", None)
-        return None if found is None else (float(found[0]), float(found[1]))
+        interval = getattr(self.model, "prior_interval_", None)
+        return None if interval is None else (float(interval[0]), float(interval[1]))
 
     @property
     def scenario(self) -> str:
         return str(self.model.scenario)
 
     @property
-    def threshold(self) -> float | str:
-        """Where the decision was put: "prior" marks the share π, a number is a value of f before it is at 0."""
-        found = getattr(self.model, "threshold", 0.0)
-        return found if isinstance(found, str) else float(found)
+    def marks_prior(self) -> bool:
+        """Whether the threshold marks the share π of the unlabelled rows, not the rows above a given value of f."""
+        return getattr(self.model, "threshold", 0.0) == "prior"
 
     def expected(self, prior: float) -> float:
-        """Positives among the unlabelled rows if the prior is this."""
+        """Expected number of positives among the unlabelled rows under this prior."""
         return expected_positives(prior, len(self.positives), len(self.unlabelled), self.scenario)
 
     def identity(self, row: int) -> str:
@@ -90,11 +96,12 @@ class Facts:
 
     @cached_property
     def neighbours(self) -> list[Neighbours]:
-        return nearest_positives(self.table, self.ranked, self.positives, precomputed=self.precomputed)
+        """The nearest known positives of each listed row."""
+        return nearest_positives(self.table, self.listed, self.positives, precomputed=self.precomputed)
 
     @property
-    def reason(self) -> str:
-        """How columns are named in the list: "raised" (linear), "close" (few columns) or not at all."""
+    def explanation(self) -> str:
+        """How the table explains a row by columns: "raised" (linear models), "close" (few columns) or "" (not)."""
         if self.precomputed:
             return ""
         if hasattr(self.model, "coef_"):
@@ -102,37 +109,40 @@ class Facts:
         return "close" if self.table.shape[1] <= FEW_COLUMNS else ""
 
     @cached_property
-    def reasons(self) -> list[list[tuple[int, float]]]:
-        """Columns and their numbers for each row of the list."""
-        if self.reason == "raised":
+    def telling_columns(self) -> list[list[tuple[int, float]]]:
+        """The columns that explain each listed row, with their numbers."""
+        if self.explanation == "raised":
             coef = np.asarray(self.model.coef_, dtype=np.float64).ravel()
-            return raising_columns(self.table, coef, self.ranked, self.unlabelled)
-        if self.reason == "close":
-            nearest = np.array([found.rows[0] for found in self.neighbours], dtype=np.intp)
-            return close_columns(self.table, self.ranked, nearest, self.unlabelled)
-        return [[] for _ in self.ranked]
+            return raising_columns(self.table, coef, self.listed, self.unlabelled)
+        if self.explanation == "close":
+            nearest = np.array([each.rows[0] for each in self.neighbours], dtype=np.intp)
+            return close_columns(self.table, self.listed, nearest, self.unlabelled)
+        return [[] for _ in self.listed]
 
 
-def first_rows(f: Array, known: np.ndarray, top: int) -> Index:
-    """The unlabelled rows with the highest scores; of equals, those that stand first."""
-    rows = np.flatnonzero(~known)
-    return rows[np.argsort(-f[rows], kind="stable")[:top]]
-
-
-def checked(
-    model: Any, X: Any, known: Any, ids: Sequence[Any] | None, names: Sequence[Any] | None, top: Any, given: Any
-) -> tuple[Any, np.ndarray, list[str] | None, list[str] | None]:
-    """X as array or CSR matrix, the mask, the ids and the names of the columns, or an error."""
+def check_model(model: Any) -> None:
+    """Refuse models that are not fitted, or are none of this package's classifiers."""
     check_is_fitted(model)
     for name in ("prior_", "decision_function", "scenario"):
         if not hasattr(model, name):
             raise TypeError(
                 f"model must be a fitted PUSVC or LinearPUSVC, got {type(model).__name__} without {name}"
             )
+
+
+def check_options(top: Any, sensitivity: Any) -> None:
     if isinstance(top, bool) or not isinstance(top, Integral) or top < 1:
         raise ValueError(f"top must be a whole number of at least 1, got {top!r}")
-    if names is None:
-        names = getattr(X, "columns", None)
+    if sensitivity is None or (isinstance(sensitivity, str) and sensitivity == "auto"):
+        return
+    if not all(hasattr(sensitivity, name) for name in ("priors", "positives", "overlap", "top")):
+        raise ValueError(
+            f"sensitivity must be 'auto', None or hold priors, positives, overlap and top, got {sensitivity!r}"
+        )
+
+
+def checked_table(X: Any, known: Any) -> tuple[Any, np.ndarray]:
+    """X as array or CSR matrix and the mask of the known positives."""
     table = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if table.ndim != 2:
         raise ValueError(f"X must be a table, got shape {table.shape}")
@@ -146,20 +156,21 @@ def checked(
         raise ValueError(
             f"known must hold both kinds of rows, got {int(mask.sum())} known positives of {len(mask)}"
         )
-    for name, texts, length in (("ids", ids, table.shape[0]), ("names", names, table.shape[1])):
-        if texts is not None and len(texts) != length:
-            raise ValueError(f"{name} must hold {length} texts, got {len(texts)}")
-    if given is not None and given != "auto" and not (isinstance(given, Sensitivity) or _is_sensitivity(given)):
-        raise ValueError(
-            f"sensitivity must be 'auto', None or hold priors, positives, overlap and top, got {given!r}"
-        )
-    return (
-        table,
-        mask,
-        None if ids is None else [str(text) for text in ids],
-        None if names is None else [str(name) for name in names],
-    )
+    return table, mask
 
 
-def _is_sensitivity(given: Any) -> bool:
-    return all(hasattr(given, name) for name in ("priors", "positives", "overlap", "top"))
+def checked_texts(name: str, texts: Sequence[Any] | None, length: int) -> list[str] | None:
+    """One text for each row or column, or None."""
+    if texts is None:
+        return None
+    if len(texts) != length:
+        raise ValueError(f"{name} must hold {length} texts, got {len(texts)}")
+    return [str(text) for text in texts]
+
+
+def checked_values(f: Any, rows: int) -> Array:
+    """Decision values, one for each row."""
+    values = np.asarray(f, dtype=np.float64)
+    if values.shape != (rows,):
+        raise ValueError(f"f must hold a decision value for each of the {rows} rows, got shape {values.shape}")
+    return values

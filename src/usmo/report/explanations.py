@@ -1,8 +1,8 @@
-"""Why a row stands where it does: the known positives nearest to it, and the columns that speak for it.
+"""Why a row ranks where it does: the known positives nearest to it, and the columns that speak for it.
 
-distance          ‖x - x_i‖ over the columns of X; of a kernel matrix, √(k_xx + k_ii - 2·k_xi)
+distance          ‖x - x_i‖ over the columns of X; for a kernel matrix, √(k_xx + k_ii - 2·k_xi)
 linear models     w_j·(x_j - mean_U x_j): what column j adds to the score beyond the average unlabelled row
-few columns       the share of the unlabelled rows that come as close to the nearest known positive in column j
+few columns       the share of the unlabelled rows that are as close to the nearest known positive in column j
 """
 
 from __future__ import annotations
@@ -19,12 +19,16 @@ FEW_COLUMNS = 64
 """Columns up to which single ones are compared; among more, some are close by chance."""
 
 _RARE = 0.25
-"""Largest share of rows as close for which a column is worth naming."""
+"""A column is named if at most this share of the unlabelled rows is as close."""
 
 _SAMPLE = 20_000
-"""Unlabelled rows from which these shares are taken."""
+"""Unlabelled rows from which these shares are estimated."""
 
 _SHOWN = 3
+"""Known positives, and columns, shown for each row."""
+
+_ROUNDING = 1e-12
+"""Relative widening of an interval, so that rounding does not exclude the row that defines it."""
 
 
 class Neighbours(NamedTuple):
@@ -37,7 +41,7 @@ class Neighbours(NamedTuple):
 def nearest_positives(
     X: Any, rows: Index, positives: Index, *, most: int = _SHOWN, precomputed: bool = False
 ) -> list[Neighbours]:
-    """Up to ``most`` known positives for each of the rows; of two as near, the one that stands first."""
+    """Up to ``most`` known positives for each of the rows; of two equally near, the first in the table."""
     most = min(most, len(positives))
     if precomputed:
         diag = np.asarray(X.diagonal(), dtype=np.float64)
@@ -47,17 +51,17 @@ def nearest_positives(
         distances = np.sqrt(np.maximum(0.0, squared))
         candidates = np.tile(np.arange(len(positives)), (len(rows), 1))
     else:
-        # distances come in blocks and from products, whose rounding matters for near equals: take more, look again
+        # the search gets distances from products, which round: take more candidates, compute theirs directly
         search = NearestNeighbors(n_neighbors=min(2 * most + 2, len(positives)), algorithm="brute")
         candidates = search.fit(X[positives]).kneighbors(X[rows], return_distance=False)
         distances = np.stack(
             [_distances(X, row, positives[some]) for row, some in zip(rows, candidates, strict=True)]
         )
-    found = []
+    neighbours = []
     for some, distance in zip(candidates, distances, strict=True):
         order = np.lexsort((some, distance))[:most]
-        found.append(Neighbours(positives[some[order]], distance[order]))
-    return found
+        neighbours.append(Neighbours(positives[some[order]], distance[order]))
+    return neighbours
 
 
 def _distances(X: Any, row: int, others: Index) -> Array:
@@ -68,21 +72,21 @@ def _distances(X: Any, row: int, others: Index) -> Array:
 
 
 def raising_columns(X: Any, coef: Array, rows: Index, unlabelled: Index) -> list[list[tuple[int, float]]]:
-    """For each row the columns that raise its linear score most above the average, with what they add."""
+    """For each row, the columns that raise its linear score most above the average, with what they add."""
     mean = np.asarray(X[unlabelled].mean(axis=0), dtype=np.float64).ravel()
-    found = []
+    columns = []
     for row in rows:
         x = X[[row]].toarray().ravel() if sparse.issparse(X) else np.asarray(X[row], dtype=np.float64)
         added = coef * (x - mean)
         best = np.argsort(-added, kind="stable")[:_SHOWN]
-        found.append([(int(j), float(added[j])) for j in best if added[j] > 0])
-    return found
+        columns.append([(int(j), float(added[j])) for j in best if added[j] > 0])
+    return columns
 
 
 def close_columns(
     X: Any, rows: Index, nearest: Index, unlabelled: Index, *, seed: int = 0
 ) -> list[list[tuple[int, float]]]:
-    """For each row the columns in which few unlabelled rows come as close to its nearest known positive."""
+    """For each row, the columns in which few unlabelled rows are as close to its nearest known positive."""
     if len(unlabelled) > _SAMPLE:
         unlabelled = np.sort(np.random.default_rng(seed).choice(unlabelled, _SAMPLE, replace=False))
     share = np.empty((len(rows), X.shape[1]))
@@ -90,13 +94,12 @@ def close_columns(
         column = X[:, [j]].toarray().ravel() if sparse.issparse(X) else np.asarray(X[:, j])
         column = column.astype(np.float64)
         ordered, centre = np.sort(column[unlabelled]), column[nearest]
-        # a hair wider, so that rounding does not lose the row itself
-        reach = np.abs(column[rows] - centre) * (1.0 + 1e-12) + 1e-12 * np.abs(centre)
+        reach = np.abs(column[rows] - centre) * (1.0 + _ROUNDING) + _ROUNDING * np.abs(centre)
         inside = np.searchsorted(ordered, centre + reach, side="right")
         inside = inside - np.searchsorted(ordered, centre - reach, side="left")
         share[:, j] = np.maximum(1, inside) / len(unlabelled)
-    found = []
-    for part in share:
-        best = np.argsort(part, kind="stable")[:_SHOWN]
-        found.append([(int(j), float(part[j])) for j in best if part[j] <= _RARE])
-    return found
+    columns = []
+    for shares in share:
+        best = np.argsort(shares, kind="stable")[:_SHOWN]
+        columns.append([(int(j), float(shares[j])) for j in best if shares[j] <= _RARE])
+    return columns

@@ -6,16 +6,16 @@
   const body = table.tBodies[0];
   const rows = Array.from(body.rows);
   const heads = Array.from(table.tHead.rows[0].cells);
-  const told = document.getElementById("told");
+  const status = document.getElementById("filter-status");
   const filter = document.getElementById("filter");
   const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
   const order = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
   let sorted = "";
 
-  function say() {
+  function showStatus() {
     const shown = rows.filter((row) => !row.hidden).length;
     const count = shown === rows.length ? `${shown} rows` : `${shown} of ${rows.length} rows`;
-    told.textContent = count + sorted;
+    status.textContent = count + sorted;
   }
 
   function value(row, k) {
@@ -33,19 +33,19 @@
       if (head.dataset.sort) head.setAttribute("aria-sort", j !== k ? "none" : down ? "descending" : "ascending");
     });
     sorted = `, by ${heads[k].textContent.toLowerCase()} ${down ? "downwards" : "upwards"}`;
-    say();
+    showStatus();
   }
 
   heads.forEach((head, k) => {
-    const kind = head.dataset.sort;
-    if (!kind) return;
+    const type = head.dataset.sort;
+    if (!type) return;
     const button = document.createElement("button");
     button.type = "button";
     head.dataset.label = head.textContent; // print has no buttons
     button.textContent = head.textContent;
     button.addEventListener("click", () => {
       const now = head.getAttribute("aria-sort");
-      sort(k, now === "none" ? kind.includes("down") : now === "ascending");
+      sort(k, now === "none" ? type.includes("down") : now === "ascending");
     });
     head.replaceChildren(button);
     head.setAttribute("aria-sort", k === 0 ? "ascending" : "none");
@@ -54,7 +54,7 @@
   filter.addEventListener("input", () => {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     for (const row of rows) row.hidden = !words.every((word) => texts.get(row).includes(word));
-    say();
+    showStatus();
   });
   filter.form.addEventListener("submit", (event) => event.preventDefault());
   filter.form.hidden = false;

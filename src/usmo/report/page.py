@@ -1,7 +1,7 @@
-"""The page as a whole: the sections between the head and the foot, without anything from elsewhere.
+"""The page: its arguments, its templates, and the policy that keeps it to itself.
 
 A Content-Security-Policy forbids the page everything but its own style sheet and its own script, each named by its
-SHA-256: even markup that got past the escaping could neither run nor call out.
+SHA-256: markup that got past the escaping could neither run nor load anything.
 """
 
 from __future__ import annotations
@@ -10,33 +10,34 @@ import base64
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-import numpy as np
-
-from usmo.report import refits, sections
-from usmo.report.context import Facts, checked, first_rows
-from usmo.report.formatting import esc
+from usmo.files import fingerprint as fingerprint_of
+from usmo.report import refits
+from usmo.report.context import (
+    ReportContext,
+    check_model,
+    check_options,
+    checked_table,
+    checked_texts,
+    checked_values,
+)  # fmt: skip
+from usmo.report.formatting import FILTERS, clean
+from usmo.report.ranking import Ranking
+from usmo.report.sections import SECTIONS
 from usmo.system.atomic import write_whole
+from usmo.system.extras import load_extra
 
 
 def build(
-    *,
-    model: Any,
-    X: Any,
-    known: Any,
-    ids: Sequence[Any] | None = None,
-    source: str = "",
-    title: str | None = None,
-    columns: Sequence[str] = (),
-    names: Sequence[str] | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    top: int = 100,
-    fingerprint: Any = None,
-    sensitivity: Any = "auto",
-) -> str:
+    *, model: Any, X: Any, known: Any, ids: Sequence[Any] | None = None, source: str = "",
+    title: str | None = None, columns: Sequence[str] = (), names: Sequence[str] | None = None,
+    parameters: Mapping[str, Any] | None = None, top: int = 100, fingerprint: Any = None,
+    sensitivity: Any = "auto", f: Any = None,
+) -> str:  # fmt: skip
     """The report as HTML. The same model and rows give the same page.
 
     Parameters
@@ -52,90 +53,82 @@ def build(
     source, title : str
         Where the rows come from, and the heading.
     columns : sequence of str
-        Lines on what each column of the source was taken for.
+        Lines on how each column of the source was encoded.
     names : sequence of str, optional
         Names of the columns of X.
     parameters : mapping, optional
-        What was asked for, shown beside the model's own parameters. An entry "command" is shown as the command
+        Options of the user, shown beside the model's own parameters. An entry "command" is shown as the command
         that makes this page again.
     top : int
-        Unlabelled rows in the list.
+        Unlabelled rows in the ranking table.
     fingerprint : mapping or str, optional
         Of the data; by default that of X and ``known`` (:func:`usmo.files.fingerprint`).
     sensitivity : "auto", None or object
-        What another prior would change: "auto" fits the model again for five of them, None leaves it out, an
-        object with ``priors``, ``positives``, ``overlap`` and ``top`` (:class:`usmo.plots.SensitivityDisplay` is
-        one) is shown. None also leaves out the quality on rows held back, which takes further fits too.
+        What another prior would change: "auto" fits the model again for five priors, None leaves the comparison
+        out, an object with ``priors``, ``positives``, ``overlap`` and ``top`` (such as
+        :class:`usmo.plots.SensitivityDisplay`) is shown. None also leaves out the quality on held-out rows, which
+        takes further fits too.
+    f : array, optional
+        The model's decision values of all rows; computed if not given.
     """
-    table, mask, ids, names = checked(model, X, known, ids, names, top, sensitivity)
-    f = np.asarray(model.decision_function(X), dtype=np.float64)
-    if fingerprint is None:
-        from usmo.files import fingerprint as digest
-
-        fingerprint = digest(table, mask)
-    probability = None
-    if hasattr(model, "predict_proba"):
-        shown = X.iloc[first_rows(f, mask, top)] if hasattr(X, "iloc") else table[first_rows(f, mask, top)]
-        probability = np.asarray(model.predict_proba(shown), dtype=np.float64)[:, 1]
-    further = sensitivity
-    if isinstance(sensitivity, str):
-        further = refits.sensitivity(model, table, mask, f, top=top)
-    facts = Facts(
-        model=model,
-        table=table,
-        known=mask,
-        f=f,
-        ids=ids,
-        names=names,
-        source=source,
-        title=title or (f"Likely positives in {Path(source).name}" if source else "Likely positives"),
-        columns=list(columns),
-        parameters=dict(parameters or {}),
-        top=int(top),
-        fingerprint=fingerprint,
+    templates = _templates()
+    check_model(model)
+    check_options(top, sensitivity)
+    table, mask = checked_table(X, known)
+    ids = checked_texts("ids", ids, table.shape[0])
+    names = checked_texts("names", getattr(X, "columns", None) if names is None else names, table.shape[1])
+    f = checked_values(model.decision_function(X) if f is None else f, table.shape[0])
+    context = ReportContext(
+        model, table, Ranking(f, mask), ids, names, str(source),
+        str(title or (f"Likely positives in {Path(source).name}" if source else "Likely positives")),
+        list(columns), dict(parameters or {}), int(top),
+        fingerprint_of(table, mask) if fingerprint is None else fingerprint,
         quality=None if sensitivity is None else refits.held_out(model, table, mask),
-        sensitivity=further,
-        probability=probability,
-    )
-    return _page(facts)
+        sensitivity=refits.sensitivity(model, table, mask, f, top=top) if isinstance(sensitivity, str) else sensitivity,
+    )  # fmt: skip
+    return _render(context, templates)
 
 
-def write(path: str | os.PathLike[str], **kw: Any) -> None:
-    """Write the report of :func:`build` to a file, which holds the whole page or what it held before."""
-    target = Path(path)
-    if target.is_dir() or not target.parent.is_dir():
-        raise ValueError(f"path must name a file in an existing folder, got {str(target)!r}")
-    write_whole(target, build(**kw).encode("utf-8"))
+def write(target: str | os.PathLike[str] | BinaryIO, **arguments: Any) -> None:
+    """Write the report of :func:`build` to a binary stream, or to a file, which is replaced whole or not at all."""
+    if hasattr(target, "write"):
+        target.write(build(**arguments).encode("utf-8"))
+        return
+    path = Path(target)
+    if path.is_dir() or not path.parent.is_dir():
+        raise ValueError(f"path must name a file in an existing folder, got {str(path)!r}")
+    write_whole(path, build(**arguments).encode("utf-8"))
 
 
-def _page(facts: Facts) -> str:
-    style, script = _part("style.css"), _part("page.js")
+def _render(context: ReportContext, templates: Any) -> str:
+    markup = load_extra("markupsafe", "reports need Jinja2", "tables").Markup
+    style, script = (files("usmo.report").joinpath(name).read_text("utf-8") for name in ("style.css", "page.js"))
     policy = (
         f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
         "base-uri 'none'; form-action 'none'"
     )
-    parts = [(name, heading, body) for name, heading, body in sections.all_sections(facts) if body]
-    links = "".join(f'<li><a href="#{name}">{esc(heading)}</a></li>' for name, heading, _ in parts)
-    body = "".join(
-        f'<section id="{name}" aria-labelledby="{name}-h"><h2 id="{name}-h">{esc(heading)}</h2>{body}</section>\n'
-        for name, heading, body in parts
+    sections = []
+    for name, values in SECTIONS.items():
+        heading, section = values(context)
+        text = templates.get_template(f"{name}.html").render(context=context, **section)
+        if text.strip():
+            sections.append((name, heading, markup(text)))
+    page: str = templates.get_template("page.html").render(
+        context=context, policy=policy, style=markup(style), script=markup(script), sections=sections
     )
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{esc(facts.title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        '<a class="skip" href="#main">Skip to the content</a>\n'
-        f"{sections.header(facts)}"
-        f'<nav aria-label="Sections"><ol>{links}</ol></nav>\n'
-        f'<main id="main">\n{body}</main>\n{sections.footer()}'
-        f"<script>{script}</script>\n</body>\n</html>\n"
-    )
+    return page
 
 
-def _part(name: str) -> str:
-    return files("usmo.report").joinpath(name).read_text(encoding="utf-8")
+@cache
+def _templates() -> Any:
+    """The templates, with automatic escaping. Jinja2 is loaded here, for the first report."""
+    jinja2 = load_extra("jinja2", "reports need Jinja2", "tables")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("usmo.report"), autoescape=True, finalize=clean,
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    environment.filters.update(FILTERS)
+    return environment
 
 
 def _digest(text: str) -> str:

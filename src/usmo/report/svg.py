@@ -1,8 +1,8 @@
-"""Small plots as inline SVG.
+"""Small plots as lists of SVG shapes; ``templates/macros.html`` turns them into markup.
 
-Across, everything is in per cent of the width, down in pixels: a plot fills its place on a wide screen and on a
-phone, and its text keeps its size. Colours are classes of the page's style sheet, so that they follow light,
-dark and print.
+Horizontal positions are percentages of the width, vertical ones pixels: a plot fills its place on a wide screen
+and on a phone, and its text keeps its size. Colours are classes of the page's style sheet, so that they follow
+the light, dark and print styles.
 """
 
 from __future__ import annotations
@@ -11,32 +11,46 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from usmo.core.arrays import Array
-from usmo.report.formatting import esc, number
+from usmo.report.formatting import number
 
 _POINTS = 120
-"""Points of a curve; longer ones are thinned."""
+"""Points of a curve; longer curves are thinned."""
+
+_SHORTEST_BAR = 1.5
+"""Pixels: a bar of one row among thousands must still be visible."""
+
+
+class Shape(NamedTuple):
+    """One SVG element."""
+
+    tag: str
+    attributes: dict[str, Any]
+    text: str = ""
 
 
 @dataclass
 class Panel:
-    """A rectangle with its two scales and what is drawn in it."""
+    """A rectangle with two scales and the shapes drawn in it."""
 
     x: tuple[float, float]
     y: tuple[float, float]
     top: float
     height: float
     log: bool = False
-    parts: list[str] = field(default_factory=list)
+    shapes: list[Shape] = field(default_factory=list)
 
     def across(self, value: float) -> float:
+        """The horizontal position of a value, in per cent."""
         low, high = self.x
         return 100.0 * (value - low) / (high - low)
 
     def down(self, value: float) -> float:
+        """The vertical position of a value, in pixels."""
         low, high = self.y
         if self.log:
             low, high, value = math.log10(low), math.log10(high), math.log10(value)
@@ -46,42 +60,41 @@ class Panel:
     def bottom(self) -> float:
         return self.top + self.height
 
-    def line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
-        """Between points given in per cent and pixels."""
-        self.parts.append(
-            f'<line class="{kind}" x1="{_n(x1)}%" y1="{_n(y1)}" x2="{_n(x2)}%" y2="{_n(y2)}"></line>'
-        )
+    def line(self, x1: float, y1: float, x2: float, y2: float, style: str) -> None:
+        """A line between points given in per cent and pixels."""
+        ends = {"x1": f"{_n(x1)}%", "y1": _n(y1), "x2": f"{_n(x2)}%", "y2": _n(y2)}
+        self.shapes.append(Shape("line", {"class": style, **ends}))
 
-    def text(self, x: str, y: float, text: str, kind: str) -> None:
-        self.parts.append(f'<text class="{kind}" x="{x}" y="{_n(y)}">{esc(text)}</text>')
+    def text(self, x: str, y: float, text: str, style: str) -> None:
+        self.shapes.append(Shape("text", {"class": style, "x": x, "y": _n(y)}, text))
 
-    def vertical(self, value: float, kind: str, label: str = "") -> None:
+    def rectangle(self, left: float, right: float, top: float, height: float, style: str) -> None:
+        """A filled rectangle; its sides in per cent, top and height in pixels."""
+        place = {"x": f"{_n(left)}%", "y": _n(top), "width": f"{_n(right - left)}%", "height": _n(height)}
+        self.shapes.append(Shape("rect", {"class": style, **place}))
+
+    def vertical(self, value: float, style: str, label: str = "") -> None:
+        """A vertical line over the whole height, with a label above it."""
         at = self.across(value)
-        self.line(at, self.top, at, self.bottom, kind)
+        self.line(at, self.top, at, self.bottom, style)
         if label:
             self.text(f"{_n(at)}%", self.top - 6, label, "end" if at > 75 else "start" if at < 25 else "mid")
 
-    def band(self, low: float, high: float, kind: str) -> None:
+    def band(self, low: float, high: float, style: str) -> None:
+        """A shaded range of x."""
         left, right = (min(max(self.across(v), 0.0), 100.0) for v in (low, high))
-        self.parts.append(
-            f'<rect class="{kind}" x="{_n(left)}%" y="{_n(self.top)}" '
-            f'width="{_n(right - left)}%" height="{_n(self.height)}"></rect>'
-        )
+        self.rectangle(left, right, self.top, self.height, style)
 
-    def bars(self, edges: Array, counts: Array, kinds: Sequence[str]) -> None:
-        for left, right, size, kind in zip(edges[:-1], edges[1:], counts, kinds, strict=True):
+    def bars(self, edges: Array, counts: Array, styles: Sequence[str]) -> None:
+        for left, right, size, style in zip(edges[:-1], edges[1:], counts, styles, strict=True):
             if size > 0:
-                # a bar that stands for a single row among thousands must still be seen
-                height = max(1.5, self.bottom - self.down(float(size)))
+                height = max(_SHORTEST_BAR, self.bottom - self.down(float(size)))
                 a, b = self.across(float(left)), self.across(float(right))
                 gap = 0.12 * (b - a)
-                self.parts.append(
-                    f'<rect class="{kind}" x="{_n(a + gap / 2)}%" y="{_n(self.bottom - height)}" '
-                    f'width="{_n(b - a - gap)}%" height="{_n(height)}"></rect>'
-                )
+                self.rectangle(a + gap / 2, b - gap / 2, self.bottom - height, height, style)
 
-    def curve(self, x: Array, y: Array, kind: str) -> None:
-        """Points joined by lines; points that have no place on the scale are left out."""
+    def curve(self, x: Array, y: Array, style: str) -> None:
+        """Points joined by lines; points without a place on the scale are left out."""
         seen = np.isfinite(x) & np.isfinite(y) & ((y > 0) if self.log else True)
         x, y = x[seen], y[seen]
         if len(x) > _POINTS:
@@ -89,15 +102,15 @@ class Panel:
             x, y = x[keep], y[keep]
         at = [(self.across(float(a)), self.down(float(b))) for a, b in zip(x, y, strict=True)]
         for (x1, y1), (x2, y2) in itertools.pairwise(at):
-            self.line(x1, y1, x2, y2, f"curve {kind}")
+            self.line(x1, y1, x2, y2, f"curve {style}")
         if len(at) <= 40:
-            self.parts += [
-                f'<circle class="dot {kind}" cx="{_n(a)}%" cy="{_n(b)}" r="3.5"></circle>' for a, b in at
-            ]
+            for a, b in at:
+                place = {"cx": f"{_n(a)}%", "cy": _n(b), "r": "3.5"}
+                self.shapes.append(Shape("circle", {"class": f"dot {style}", **place}))
 
     def bottom_axis(self, label: str, *, ticks: bool = True, whole: bool = False) -> None:
         self.line(0, self.bottom, 100, self.bottom, "axis")
-        for value in nice(*self.x, 5, whole=whole) if ticks else []:
+        for value in round_values(*self.x, 5, whole=whole) if ticks else []:
             at = self.across(value)
             self.line(at, self.bottom, at, self.bottom + 4, "axis")
             self.text(f"{_n(at)}%", self.bottom + 17, _tick(value), "mid")
@@ -105,25 +118,25 @@ class Panel:
             self.text("50%", self.bottom + 36, label, "mid label")
 
     def left_axis(self, *, whole: bool = False) -> None:
-        ticks = decades(*self.y) if self.log else nice(*self.y, 3 if self.height < 90 else 4, whole=whole)
-        for value in ticks:
+        ticks = 3 if self.height < 90 else 4
+        for value in decades(*self.y) if self.log else round_values(*self.y, ticks, whole=whole):
             at = self.down(value)
             self.line(0, at, 100, at, "grid")
             self.text("-8", at + 4, _tick(value), "end")
 
 
-def draw(name: str, height: float, title: str, description: str, panels: Sequence[Panel]) -> str:
-    """The plot, with a name and a description for those who do not see it."""
-    body = "".join(part for panel in panels for part in panel.parts)
-    return (
-        f'<div class="frame"><svg class="plot" id="{name}" role="img" aria-labelledby="{name}-t {name}-d" '
-        f'width="100%" height="{_n(height)}"><title id="{name}-t">{esc(title)}</title>'
-        f'<desc id="{name}-d">{esc(description)}</desc>{body}</svg></div>'
-    )
+class Plot(NamedTuple):
+    """Panels with an id, and a title and a description for readers who cannot see them."""
+
+    name: str
+    height: int
+    title: str
+    description: str
+    panels: Sequence[Panel]
 
 
-def nice(low: float, high: float, most: int, *, whole: bool = False) -> list[float]:
-    """Round values between low and high, about as many as asked for."""
+def round_values(low: float, high: float, most: int, *, whole: bool = False) -> list[float]:
+    """Round values between low and high, about ``most`` of them."""
     rough = (high - low) / max(1, most)
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= rough * 0.999)
@@ -141,7 +154,7 @@ def decades(low: float, high: float) -> list[float]:
 
 
 def log_range(*series: Array) -> tuple[float, float] | None:
-    """Whole decades around all positive values; None if there are none."""
+    """Whole decades around all positive values; None if no value is positive."""
     values = np.concatenate([np.asarray(s, dtype=np.float64).ravel() for s in series])
     values = values[np.isfinite(values) & (values > 0)]
     if len(values) == 0:

@@ -1,4 +1,4 @@
-"""Results as CSV files, each replaced whole."""
+"""Results as CSV files, each replaced as a whole."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from usmo.system.atomic import write_whole
 
 
 def write_rows(path: Path, fields: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
-    """A header of the fields and the rows; what rows hold besides the fields is left out."""
+    """Write a header and these fields of every row; other keys of the rows are ignored."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, fields, extrasaction="ignore")
     writer.writeheader()

@@ -1,20 +1,23 @@
 """The published stopping test against the complete one, on the 96 problems of the tables.
 
-A pair of rows violates the optimality conditions when raising σ of one and lowering σ of the other by as much
-lowers the objective. Of the four kinds of pairs (the raised row below h or not, the lowered row above h or not)
-the paper's compact test leaves out one: the raised row at or above h, the lowered one at or below. Steps are made
-here on the worst pair of the kinds that a test knows, from the paper's start, until it sees none above τ.
+A pair of rows violates the optimality conditions if raising σ of one and lowering σ of the other by the same amount
+lowers the objective. There are four kinds of pairs: the raised row below h or not, the lowered row above h or not.
+The paper's compact test leaves out one: the raised row at or above h, the lowered one at or below. This module takes
+steps on the worst pair that a test considers, from the paper's start, until no such pair exceeds τ.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from usmo.core.problem import PUProblem
 from usmo.datasets import SMALL
-from usmo.reproduce.cells import KERNELS, LAMBDAS, cell_problem
+from usmo.fitting.kernel import fit_kernel
+from usmo.fitting.specification import Specification
+from usmo.kernels.matrix import KernelMatrix
+from usmo.reproduce.cells import KERNELS, LAMBDAS, Row, cell_problem
 from usmo.reproduce.results import write_rows
 from usmo.solvers import starts
 from usmo.solvers.pair import pair_step, slope_dn, slope_up
@@ -24,13 +27,15 @@ TAU = 1e-3
 FIELDS = ("kernel", "dataset", "lambda", "n", "steps", "violation", "missing_pair", "excess", "changed")
 
 _MOST_STEPS = 3_000_000
+"""Limit on the steps of one problem; the 96 take at most 1,700."""
 
 
 @compiled
 def _steps(sigma, G, K, c2, tau, complete, most):  # type: ignore[no-untyped-def]
+    """Steps on the worst pair until none exceeds tau; changes sigma and G, returns the number of steps."""
     n = len(sigma)
     for step in range(most):
-        # best raised row below h, and at or above; best lowered row above h, and at or below
+        # i: row to raise, below h (low) or not (high); j: row to lower, above h (high) or not (low)
         i_low, i_high, j_low, j_high = -1, -1, -1, -1
         up_low, up_high, dn_low, dn_high = np.inf, np.inf, -np.inf, -np.inf
         for u in range(n):
@@ -64,9 +69,9 @@ def _steps(sigma, G, K, c2, tau, complete, most):  # type: ignore[no-untyped-def
 
 
 def stopped_at(
-    problem: Any, matrix: Any, *, complete: bool, tau: float = TAU
+    problem: PUProblem, matrix: KernelMatrix, *, complete: bool, tau: float = TAU
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """σ, G and steps where the published or the complete test ends."""
+    """σ, G and the number of steps where the published or the complete test ends."""
     rows = problem.unlabelled
     K = np.ascontiguousarray(matrix.block(rows, rows))
     q = matrix.product(rows, problem.positives, problem.c1)
@@ -76,53 +81,49 @@ def stopped_at(
     return sigma, q - K @ sigma, steps
 
 
-def run(out: Path, *, names: tuple[str, ...] = SMALL) -> list[dict[str, Any]]:
-    """How far from optimal the published test stops, on the first draw of every cell; written to stopping.csv."""
-    from usmo.fitting.kernel import train
-
+def run(out: Path, *, names: tuple[str, ...] = SMALL) -> list[Row]:
+    """Measure how far from optimal the published test stops, on the first draw of every cell; write stopping.csv."""
     out.mkdir(parents=True, exist_ok=True)
-    found = []
-    for name in names:
-        for kernel in KERNELS:
-            for lam in LAMBDAS:
-                problem, matrix, _ = cell_problem(name, kernel, lam, 0)
-                sigma, G, steps = stopped_at(problem, matrix, complete=False)
-                violation = problem.kkt_violation(sigma, G)
-                at_h = sigma == 0.5 * problem.c2
-                missing = float(G[sigma >= 0.5 * problem.c2].max(initial=-np.inf))
-                missing -= float(G[at_h | ((sigma > 0) & (sigma < 0.5 * problem.c2))].min(initial=np.inf)) + 2.0
-                best, _ = train(problem, matrix, solver="blocks", tol=1e-6)
-                q = matrix.product(problem.unlabelled, problem.positives, problem.c1)
-                objective, least = (problem.dual_objective(s, q, g) for s, g in ((sigma, G), (best.sigma, best.G)))
-                f, exact = G + problem.bias(sigma, G), best.G + best.beta
-                found.append(
-                    {
-                        "kernel": kernel,
-                        "dataset": name,
-                        "lambda": lam,
-                        "n": problem.n,
-                        "steps": steps,
-                        "violation": violation,
-                        "missing_pair": max(0.0, missing),
-                        "excess": (objective - least) / abs(least),
-                        "changed": float(np.mean((f > 0) != (exact > 0))),
-                    }
-                )
-    write_rows(out / "stopping.csv", FIELDS, found)
-    return found
+    rows = [_shortfall(name, kernel, lam) for name in names for kernel in KERNELS for lam in LAMBDAS]
+    write_rows(out / "stopping.csv", FIELDS, rows)
+    return rows
 
 
-def summary(found: list[dict[str, Any]]) -> dict[str, float]:
-    """The figures that the text quotes."""
-    short = [row for row in found if row["violation"] > 2.0 * TAU]
-    whole = [row for row in short if row["missing_pair"] >= 0.999 * row["violation"]]
-    excess = np.array([max(0.0, row["excess"]) for row in found])
-    changed = np.array([row["changed"] for row in found])
+def _shortfall(name: str, kernel: str, lam: float) -> Row:
+    """The point where the published test stops, compared with the optimum."""
+    problem, matrix, _ = cell_problem(name, kernel, lam, 0)
+    sigma, G, steps = stopped_at(problem, matrix, complete=False)
+    h = 0.5 * problem.c2
+    raised, lowered = (sigma >= h) & (sigma < problem.c2), (sigma > 0) & (sigma <= h)
+    missing = float(G[raised].max(initial=-np.inf)) - float(G[lowered].min(initial=np.inf)) - 2.0
+    best = fit_kernel(problem, matrix, Specification(solver="blocks", tol=1e-6)).solution
+    q = matrix.product(problem.unlabelled, problem.positives, problem.c1)
+    objective, least = (problem.dual_objective(s, q, g) for s, g in ((sigma, G), (best.sigma, best.G)))
+    f, exact = G + problem.bias(sigma, G), best.G + best.beta
     return {
-        "problems": len(found),
+        "kernel": kernel,
+        "dataset": name,
+        "lambda": lam,
+        "n": problem.n,
+        "steps": steps,
+        "violation": problem.kkt_violation(sigma, G),
+        "missing_pair": max(0.0, missing),
+        "excess": (objective - least) / abs(least),
+        "changed": float(np.mean((f > 0) != (exact > 0))),
+    }
+
+
+def summary(rows: list[Row]) -> dict[str, float]:
+    """The numbers that docs/reproduction.md quotes."""
+    short = [row for row in rows if row["violation"] > 2.0 * TAU]
+    whole = [row for row in short if row["missing_pair"] >= 0.999 * row["violation"]]
+    excess = np.array([max(0.0, row["excess"]) for row in rows])
+    changed = np.array([row["changed"] for row in rows])
+    return {
+        "problems": len(rows),
         "short": len(short),
         "missing pair alone": len(whole),
-        "largest violation": max((row["violation"] for row in found), default=0.0),
+        "largest violation": max((row["violation"] for row in rows), default=0.0),
         "median excess": float(np.median(excess)),
         "largest excess": float(excess.max(initial=0.0)),
         "problems with changed predictions": int(np.count_nonzero(changed)),

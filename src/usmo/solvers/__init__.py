@@ -1,0 +1,1 @@
+"""One algorithm per file: from a problem, a kernel and a start to a Solution."""

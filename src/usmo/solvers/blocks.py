@@ -3,46 +3,46 @@
     minimise  F(σ) = ½σᵀKσ - qᵀσ - Σ min(σ, c2-σ)     over 0 ≤ σ ≤ c2,  Σσ = Σc1,      G = q - Kσ = f - β
     until  max dn - min up ≤ τ  over all rows (τ-optimality, as in usmo.py)
 
-Each round takes some hundred rows from both ends of the violation, computes the kernel rows that the cache has
-not got in one product, steps on these rows alone until their own violation is a fraction of the outer one, and
-updates G on all rows at once. Rows already in the cache come first: new ones are computed only when the cached
-ones hold less than a share of the violation.
+Each round takes some hundred rows from both ends of the violation and computes the missing kernel rows in one product.
+It steps on these rows alone until their own violation is a fraction of the outer one, then updates G on all rows.
+Cached rows come first: new kernel rows are computed only when the cached ones hold less than a share of the violation.
 
-The start: a quarter of the rows is solved first (recursively), its decision function is extended to all rows, and
-thresholding it at ±1 gives σ for most rows for good. The kernel rows computed are then the non-zero σ plus a tenth
-of n. Measured on 8 problems of 10,000 rows (``python -m benchmarks.starts``), rows/n and time relative to this
-start: this one 0.49 and 1; the paper's 0.50 and 1.4; thresholds of the kernel mean of P 0.52 and 1.4; uniform
-1.01 and 3.6; a low-rank solution (300 Nyström features) 0.47 and 2.5. Only the rows nearest a threshold are
-cached on the way; the others are summed up as they are computed.
+The start solves a quarter of the rows (recursively), extends the decision function to all rows, and thresholds it at
+±1, which gives the final σ of most rows. The kernel rows computed are then those of the non-zero σ plus a tenth of n.
+Only the rows nearest a threshold are cached on the way. Measured on 8 problems of 10,000 rows (``python -m
+benchmarks.starts``):
+
+    start                                     kernel rows / n    time relative to this start
+    quarter of the rows (this one)            0.49               1
+    the paper's                               0.50               1.4
+    thresholds of the kernel mean of P        0.52               1.4
+    uniform σ                                 1.01               3.6
+    300 Nyström features                      0.47               2.5
 
 There is no shrinking: fits take 4 to 18 rounds, and updating G on all rows in them is 1 to 8 % of their time
 (``python -m benchmarks.blocks shares``).
 
-The rows of U are in shards (:mod:`usmo.solvers.block_shards`): G, q and the kernel rows in the cache stay with them, a
-round is three calls to them, and all steps are made here. Alone on a machine there is one shard.
+G, q and the cached kernel rows belong to :class:`usmo.solvers.block_rows.BlockRows`, which may lie on a cluster. All
+steps are made here.
 
-Rows are float32 where their rounding is far below τ. The caller judges the result by G computed afresh in
-float64 and, should it fall short, calls again with that G: what float32 then rounds is only the correction.
+Kernel rows are float32 where their rounding is far below τ. The caller certifies the result by G computed anew in
+float64. If it falls short, the caller calls again with that G: float32 then rounds only the correction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from usmo.core.arrays import Array, Index
+from usmo.core.arrays import Array, Index, Mask
 from usmo.core.problem import PUProblem
-from usmo.core.shards import Each, Here, Inside, Team
-from usmo.core.solution import PassRecord, Solution, Status
-from usmo.kernels.matrix import Given, KernelMatrix, stacked
-from usmo.solvers import block_shards as columns
+from usmo.core.solution import EvaluatedPoint, PassRecord, Solution, Status
+from usmo.kernels.matrix import KernelMatrix
 from usmo.solvers import starts
+from usmo.solvers.block_rows import BlockRows
+from usmo.solvers.block_shards import Conditions
 from usmo.solvers.pair_steps import DONE, PAUSED, steps_on_set
-from usmo.solvers.row_cache import Slots
 from usmo.solvers.stopping import Limits, Progress, Save
 
 BLOCK = 512
@@ -56,74 +56,28 @@ _CACHED_FIRST = 0.3
 """Blocks are made of cached rows while these hold this share of the violation."""
 
 _SUBSAMPLE, _SUBSAMPLE_FROM, _SUBSAMPLE_TOL = 4, 2000, 0.1
-"""The start solves one row in four, down to this many rows, to this violation: f is then known to a tenth."""
+"""The start solves one row in four, down to this many rows, to this violation: that gives f to a tenth."""
 
 _KEPT = 0.1
-"""Share of the rows, those of the start whose f is nearest a threshold, that are kept in the cache; the others
-hardly ever move again. Memory for a quarter costs more time than the rows it saves (0.01 to 0.03 n)."""
+"""Share of the rows that the start keeps in the cache: those whose f is nearest a threshold. The others hardly ever
+move again. Caching a quarter costs more time than the rows it saves (0.01 to 0.03 n)."""
 
-_PASSING = 2048
-"""Rows per call that are used up as they are computed."""
+_UNCACHED = 2048
+"""Kernel rows per call that are computed and not kept."""
 
 _FLOAT32_SHARE = 0.25
 """Float32 rows are used where their rounding error in G is estimated below this share of τ."""
 
 _STEPS_PER_ROW = 100
+"""Two-row steps per row of a block after which its round ends."""
 
 _PATIENCE = 300
-"""Rounds without a smaller violation after which the fit is given up; whole fits take 4 to 18."""
+"""Rounds without a smaller violation after which the run ends. Whole fits take 4 to 18."""
 
 
-@dataclass
-class Workspace:
-    """What does not depend on λ and π: the shards of U, and which kernel rows are in which slot of their cache."""
-
-    team: Team
-    """Of :class:`usmo.solvers.block_shards.Columns`."""
-    parts: list[slice]
-    """The positions of each shard."""
-    slots: Slots
-    diag: Array
-    dtype: Any
-    cache_size: float
-    unbilled: int
-    """Kernel entries computed for the mean, until a run takes them into its account."""
-
-    @classmethod
-    def of(cls, problem: PUProblem, kernel: KernelMatrix, dtype: Any, cache_size: float) -> Workspace:
-        """All rows in one shard here."""
-        mean = kernel.product(problem.unlabelled, problem.positives, problem.c1 / problem.total)
-        shard = columns.Columns(kernel.restrict(problem.unlabelled, dtype), mean, 0)
-        return cls.over(Here(shard), [problem.n], dtype, cache_size, problem.n * problem.p)
-
-    @classmethod
-    def over(cls, team: Team, sizes: Sequence[int], dtype: Any, cache_size: float, unbilled: int) -> Workspace:
-        """A team of shards with so many rows each; the cache has its megabytes in all shards together."""
-        ends = np.cumsum(sizes)
-        n = int(ends[-1])
-        parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
-        slots = Slots(n, n * np.dtype(dtype).itemsize, cache_size * 2**20, least=min(n, BLOCK))
-        diag = np.ones(n)
-        for part, own in zip(parts, team.gather(columns.reserve, slots.capacity, n), strict=True):
-            if own is not None:
-                diag[part] = own
-        return cls(team, parts, slots, diag, np.dtype(dtype), cache_size, unbilled)
-
-    @cached_property
-    def mean(self) -> Array:
-        """q / Σc1."""
-        return np.concatenate(self.team.gather(columns.mean_of))
-
-    def split(self, values: Any) -> Each:
-        """An array over U, to each shard its own."""
-        return Each(values[part] for part in self.parts)
-
-    def below(self, sample: Index) -> Workspace:
-        """The workspace of some of the rows, kept by the same shards."""
-        sums = self.team.gather(columns.row_sums_of, sample, len(sample))
-        self.team.gather(columns.descend, sample, None if sums[0] is None else sum(sums) / len(sample))
-        sizes = [int(np.diff(np.searchsorted(sample, [part.start, part.stop]))[0]) for part in self.parts]
-        return self.over(Inside(self.team, "below"), sizes, self.dtype, self.cache_size, 0)
+def local_rows(problem: PUProblem, kernel: KernelMatrix, dtype: Any, cache_size: float) -> BlockRows:
+    """The unlabelled rows of a problem in one shard of this process, with a cache of so many megabytes."""
+    return BlockRows.local(problem, kernel, dtype, cache_size, least=BLOCK)
 
 
 def precision(problem: PUProblem, kernel: KernelMatrix, tol: float) -> Any:
@@ -137,8 +91,8 @@ def precision(problem: PUProblem, kernel: KernelMatrix, tol: float) -> Any:
 def float_type(name: Any, largest: float, spread: float, c2_max: float, total: float, tol: float) -> Any:
     """float32 where the rounding of its kernel values stays far below the tolerance in G, else float64.
 
-    Errors of the kernel values add up in G like √Σσ²·ε·κ with κ the size of what is rounded: the ``largest``
-    k(x,x), and for rbf the distances γ‖x-y‖² too, whose ``spread`` is :meth:`KernelMatrix.spread`.
+    Errors of the kernel values add up in G like √Σσ²·ε·κ, with κ the size of the rounded numbers: the ``largest``
+    k(x,x), and for rbf also the distances γ‖x-y‖², whose ``spread`` is :meth:`KernelMatrix.spread`.
     """
     if callable(name):
         return np.float64
@@ -148,111 +102,71 @@ def float_type(name: Any, largest: float, spread: float, c2_max: float, total: f
 
 
 class _Run:
-    """One run: σ over U as the shards have it too, where their rows stand, and the account."""
+    """One run: the problem, its rows, σ, the optimality conditions and the record of the work."""
 
-    standing: columns.Standing
+    conditions: Conditions
 
-    def __init__(
-        self, problem: PUProblem, space: Workspace, limits: Limits, known: tuple[Array, Array] | None
-    ) -> None:
-        self.problem, self.space, self.limits = problem, space, limits
-        self.entries, space.unbilled = space.unbilled, 0
+    def __init__(self, problem: PUProblem, rows: BlockRows, limits: Limits, point: EvaluatedPoint | None) -> None:
+        self.problem, self.rows, self.limits = problem, rows, limits
         self.half = min(BLOCK // 2, problem.n)
-        self.sigma = np.zeros(problem.n) if known is None else known[0].copy()
-        state = (None, None) if known is None else (space.split(known[0]), space.split(known[1]))
-        space.team.gather(columns.begin, space.split(problem.c2), problem.total, *state)
+        self.sigma = np.zeros(problem.n) if point is None else point.sigma.copy()
+        rows.begin(problem, point)
         self.rounds, self.steps = 0, 0
 
     @property
     def kernel_rows(self) -> float:
-        return self.entries / self.problem.n
+        return (self.rows.entries - self.rows.counted) / self.problem.n
 
-    def get_G(self) -> Array:
-        """G = q - Kσ at the present σ, from the shards."""
-        return np.concatenate(self.space.team.gather(columns.G_of))
+    def move_to(self, target: Array, keep: Mask | None = None) -> None:
+        """Set σ to the target, and G to match, as far as the time limit allows.
 
-    def move_to(self, target: Array, keep: Index | None = None) -> None:
-        """Set σ, and G to match, in parts that the cache holds, as far as the time limit allows.
-
-        ``keep`` marks the rows worth a place in the cache; the others are used up as they are computed.
+        ``keep`` marks the rows whose kernel rows are cached; the others are computed and not kept.
         """
-        rows = np.flatnonzero(target != self.sigma)
-        held = self.space.slots.slot[rows] >= 0
-        passing = np.zeros(len(rows), bool) if keep is None else ~(keep[rows] | held)
-        step = min(BLOCK, self.space.slots.capacity)
-        for group, size, update in (
-            (rows[passing], _PASSING, self._pass_by),
-            (rows[~passing], step, self._update),
-        ):
+        moving = np.flatnonzero(target != self.sigma)
+        present = self.rows.slots.slot[moving] >= 0
+        cached = np.ones(len(moving), bool) if keep is None else keep[moving] | present
+        step = min(BLOCK, self.rows.slots.capacity)
+        for group, size, is_cached in ((moving[~cached], _UNCACHED, False), (moving[cached], step, True)):
             for k in range(0, len(group), size):
-                part = group[k : k + size]
-                update(part, target[part] - self.sigma[part], target[part])
-                self.sigma[part] = target[part]
-                self.limits.save(self.sigma, self.get_G, target)
+                W = group[k : k + size]
+                self.rows.change(W, target[W] - self.sigma[W], target[W], cached=is_cached)
+                self.sigma[W] = target[W]
+                self.limits.save(self.sigma, self.rows.G, target)
                 if self.limits.reached(self.rounds):
                     return
 
-    def _pass_by(self, rows: Index, change: Array, values: Array) -> None:
-        self.space.team.gather(columns.pass_by, self._given(rows), rows, change, values)
-
-    def _update(self, rows: Index, change: Array, values: Array) -> None:
-        self._with_rows(columns.update, rows, change, values)
-
-    def _with_rows(self, work: Any, W: Index, *args: Any) -> list[Any]:
-        """Send work that needs the kernel rows W in the cache, with the rows to compute the missing ones from."""
-        cache = self.space.slots
-        missing, free = cache.room(W)
-        slots = cache.slot[W]
-        slots[slots < 0] = free
-        found = self.space.team.gather(work, self._given(missing), free, W, slots, *args)
-        cache.settle(missing, free)
-        return found
-
-    def _given(self, rows: Index) -> Given | None:
-        """The rows of the table that kernel rows are computed from, once and by all shards."""
-        if len(rows) == 0:
-            return None
-        self.entries += len(rows) * self.problem.n
-        return stacked(self.space.team.gather(columns.rows_of, rows))
-
-    def advance(self, W: Index, change: Array) -> None:
-        """Tell the shards how σ changed on W, whose kernel rows are in the cache, and see where they stand."""
-        cache = self.space.slots
-        held = self.space.split(cache.slot >= 0)
-        found = self.space.team.gather(
-            columns.advance, W, cache.slot[W], change, self.sigma[W], held, self.half
-        )  # fmt: skip
-        self.standing = columns.together(found, self.half)
+    def evaluate(self) -> None:
+        """Compute the optimality conditions at the present σ."""
+        self.conditions = self.rows.advance(np.empty(0, dtype=np.intp), np.empty(0), np.empty(0), self.half)
 
     def choose(self, tau: float) -> Index:
-        """Rows from both ends of the violation: cached ones while these still hold a share of it."""
-        ends, held = self.standing.ends, self.standing.held
-        if held.high - held.low > max(tau, _CACHED_FIRST * self.standing.violation):
-            ends = held
+        """Rows from both ends of the violation: cached ones while these hold a share of it."""
+        chosen = self.conditions.candidates
+        cached = self.conditions.cached
+        if cached.violation > max(tau, _CACHED_FIRST * self.conditions.violation):
+            chosen = cached
         return np.union1d(
-            ends.first[ends.up < ends.high - 0.5 * tau], ends.last[ends.dn > ends.low + 0.5 * tau]
+            chosen.raised[chosen.up < chosen.max_dn - 0.5 * tau], chosen.lowered[chosen.dn > chosen.min_up + 0.5 * tau]
         )  # fmt: skip
 
     def round(self, W: Index, tau: float) -> bool:
-        """Solve the block of rows W; False if nothing moved."""
-        found = self._with_rows(columns.block_of, W)
-        K = (found[0][0] if len(found) == 1 else np.hstack([part for part, _ in found])).astype(np.float64)
-        sigma, G = self.sigma[W], np.concatenate([part for _, part in found])
+        """Solve the block of rows W, then update G on all rows. False if nothing moved."""
+        K, G = self.rows.block(W)
+        sigma = self.sigma[W]
         everyone, stamp, clock = np.arange(len(W)), np.zeros(len(W), np.int64), np.zeros(1, np.int64)
         left = _STEPS_PER_ROW * len(W)
-        goal = max(0.25 * tau, _INNER * self.standing.violation)
+        goal = max(0.25 * tau, _INNER * self.conditions.violation)
         code = PAUSED
         while code == PAUSED and left > 0:
             code, _, steps, _ = steps_on_set(
-                sigma, G, self.problem.c2[W], self.space.diag[W], goal, left, K, everyone, everyone, stamp, clock
+                sigma, G, self.problem.c2[W], self.rows.diag[W], goal, left, K, everyone, everyone, stamp, clock
             )
             left -= steps
             self.steps += steps
         change = sigma - self.sigma[W]
         moved = change != 0.0
         self.sigma[W] = sigma
-        self.space.slots.room(W[moved])  # used once more
-        self.advance(W[moved], change[moved])
+        self.conditions = self.rows.advance(W[moved], change[moved], sigma[moved], self.half)
         self.rounds += 1
         return bool(moved.any()) or code == DONE
 
@@ -260,10 +174,10 @@ class _Run:
         return PassRecord(
             kind=kind,
             steps=self.steps,
-            objective=self.standing.objective,
-            violation=max(0.0, self.standing.violation),
-            beta=self.standing.beta,
-            nonbound=self.standing.nonbound,
+            objective=self.conditions.objective,
+            violation=max(0.0, self.conditions.violation),
+            beta=self.conditions.beta,
+            nonbound=self.conditions.nonbound,
             kernel_rows=self.kernel_rows,
             seconds=self.limits.seconds,
         )
@@ -271,15 +185,13 @@ class _Run:
 
 def solve(
     problem: PUProblem,
-    kernel: KernelMatrix | None,
+    rows: BlockRows,
     start: Array | None = None,
     *,
-    known: tuple[Array, Array] | None = None,
+    point: EvaluatedPoint | None = None,
     tol: float = 1e-3,
     max_iter: int = -1,
     max_time: float | None = None,
-    cache_size: float = 1000.0,
-    workspace: Workspace | None = None,
     progress: Progress | None = None,
     save: Save | None = None,
 ) -> Solution:
@@ -287,22 +199,18 @@ def solve(
 
     Parameters
     ----------
-    kernel : KernelMatrix or None
-        The kernel matrix of the table; None with a workspace, which has all that is needed of it.
-    known : pair of arrays, optional
-        Some σ, feasible or not, and q - Kσ at it: only rows where it differs from ``start`` are then computed.
+    rows : BlockRows
+        The unlabelled rows with their cache; runs for other λ and π on the same rows share them.
+    point : EvaluatedPoint, optional
+        Some σ with its G. Only kernel rows of rows where it differs from ``start`` are computed.
     tol : float
         τ: the KKT violation at which to stop.
     max_iter, max_time : int, float
         Limits on rounds and seconds; -1 and None for none.
-    cache_size : float
-        Megabytes for kernel rows; a workspace has its own.
     progress : callable, optional
-        Called with the record of each round and the σ reached; returning True ends the fit.
+        Called with the record of each round and the present σ. Returning True ends the fit.
     save : callable, optional
-        Called with σ, what fetches G, and the point the solver is moving to; from these three the run can go on.
-    workspace : Workspace, optional
-        Rows and cache of an earlier run on the same unlabelled rows.
+        Called with σ, a function that returns G, and the target of the solver. A run can go on from these three.
 
     References
     ----------
@@ -310,65 +218,60 @@ def solve(
     Z. Wen et al. ThunderSVM. JMLR, 2018 (blocks whose kernel rows are one product).
     R.-E. Fan, P.-H. Chen, C.-J. Lin. Working set selection using second order information. JMLR, 2005.
     """
-    space = workspace
-    if space is None:
-        if kernel is None:
-            raise ValueError("either a kernel matrix or a workspace is needed")
-        space = Workspace.of(problem, kernel, precision(problem, kernel, tol), cache_size)
     limits = Limits(max_iter, max_time, progress, save, patience=_PATIENCE)
-    run = _Run(problem, space, limits, known)
+    run = _Run(problem, rows, limits, point)
+    # 1) start
     if start is None:
         run.move_to(*_subsample_start(run))
     else:
         run.move_to(start)
-    run.advance(np.empty(0, dtype=np.intp), np.empty(0))
+    run.evaluate()
     limits.report(run.record("start"), run.sigma)
-    # half of the tolerance is left to the rounding of float32 rows
-    tau = 0.5 * tol if space.dtype == np.float32 else tol
-    tau = max(tau, problem.resolution(run.sigma, space.diag))
+    # 2) rounds; half of the tolerance is left to the rounding of float32 kernel rows
+    tau = 0.5 * tol if rows.dtype == np.float32 else tol
+    tau = max(tau, problem.resolution(run.sigma, rows.diag))
     status: Status | None = None
     while status is None:
-        violation = run.standing.violation
+        violation = run.conditions.violation
+        status = limits.reached(run.rounds)
         if violation <= tau:
             status = "optimal" if violation <= tol else "precision"
-        else:
-            status = limits.reached(run.rounds)
         if status is None:
             if not run.round(run.choose(tau), tau):
                 status = "precision"
             limits.report(run.record("block"), run.sigma)
-            limits.save(run.sigma, run.get_G, run.sigma)
-    sigma, G = problem.repair(run.sigma), run.get_G()
+            limits.save(run.sigma, rows.G, run.sigma)
+    # 3) the result, feasible to rounding
+    sigma, G, kernel_rows = problem.repair(run.sigma), rows.G(), run.kernel_rows
+    rows.counted = rows.entries
     return Solution(
         sigma=sigma,
         beta=problem.bias(sigma, G),
         G=G,
         iterations=run.rounds,
-        kernel_rows=run.kernel_rows,
+        kernel_rows=kernel_rows,
         history=tuple(limits.history),
         status=status,
     )
 
 
-def _subsample_start(run: _Run) -> tuple[Array, Index]:
-    """σ by thresholds from the solution of a quarter of the rows; from the kernel mean where rows are few.
+def _subsample_start(run: _Run) -> tuple[Array, Mask]:
+    """σ by thresholds of the decision function of a quarter of the rows, or of the kernel mean if rows are few.
 
-    With it, which rows lie near a threshold and will be wanted again.
+    Also returns which rows lie near a threshold, so that their kernel rows are needed again.
     """
     problem = run.problem
     if problem.n > _SUBSAMPLE_FROM:
         sample = np.sort(np.random.default_rng(problem.n).permutation(problem.n)[: problem.n // _SUBSAMPLE])
         c2 = problem.c2[sample] * (problem.c2.sum() / problem.c2[sample].sum())
         small = PUProblem(problem.positives, problem.unlabelled[sample], problem.c1, c2)
-        deadline = run.limits.deadline
-        left = None if deadline is None else max(0.0, deadline - run.limits.began - run.limits.seconds)
-        found = solve(small, None, tol=_SUBSAMPLE_TOL, max_time=left, workspace=run.space.below(sample))
-        run.space.team.gather(columns.ascend)
-        run.entries += round(found.kernel_rows * small.n)
+        rough = solve(small, run.rows.open_subsample(sample), tol=_SUBSAMPLE_TOL, max_time=run.limits.seconds_left)
+        run.rows.close_subsample()
+        run.rows.entries += round(rough.kernel_rows * small.n)
         sigma = np.zeros(problem.n)
-        sigma[sample] = found.sigma
+        sigma[sample] = rough.sigma
         run.move_to(sigma)
-    G = run.get_G()
+    G = run.rows.G()
     target = starts.from_scores(problem, G)
     low = G[target == 0.0].max(initial=-np.inf)
     high = G[target == problem.c2].min(initial=np.inf)

@@ -10,10 +10,10 @@ predictor and corrector). Eliminating rows leaves
     [ I + ΦᵀEΦ   ΦᵀE1 ] [dw]
     [ 1ᵀEΦ       1ᵀE1 ] [dβ]  = right-hand side,        E = 1/(z/a + y/(h-a)) summed over both sides.
 
-Because f enters every row in the same way, it need not be kept: it is y - z - 1, and the two equations stay true
-to rounding as long as all variables move by one common step length. The start is exactly centred: for given w, β
-and μ, every row's a and b solve a quadratic equation. So any w, from a subsample or from another λ, is a warm
-start; only the r + 1 equations for w and Σσ are then open, and they close linearly with the steps.
+f is not stored: it is y - z - 1, and the two equations stay true to rounding as long as all variables move by one
+common step length. The start is exactly centred: for given w, β and μ, the a and b of every row solve a quadratic
+equation. So any w, from a subsample or from another λ, is a warm start. Only the r + 1 equations for w and Σσ are then
+violated, and their residuals fall linearly with the steps.
 """
 
 from __future__ import annotations
@@ -26,16 +26,20 @@ import numpy as np
 from scipy import linalg
 
 from usmo.core.arrays import Array
-from usmo.core.shards import Found, Here, Team
+from usmo.core.shards import LocalShards
 from usmo.kernels.row_blocks import ArrayFeatures, Blocks
-from usmo.solvers import interior_shards as rows
+from usmo.solvers.interior_rows import Equations, InteriorRows
+from usmo.solvers.interior_shards import InteriorShard
 
 MOST_ITERATIONS = 200
 _TOWARDS_BOUND = 0.995
 """Share of the longest step that keeps all variables positive."""
 
 _STALLED = 12
-"""Iterations without a smaller merit after which precision is exhausted."""
+"""Iterations without a smaller merit after which rounding prevents progress."""
+
+_RESIDUAL = 1e-9
+"""Relative residual of the linear equations that counts as solved."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +52,8 @@ class Centre:
 
 
 @dataclass(frozen=True)
-class Reached:
-    """What the method reached: ``gap`` is the sum of the products, ``residual`` what is open of w = v - Φᵀσ.
-
-    σ stays with the rows.
-    """
+class InteriorPoint:
+    """The last iterate: ``gap`` is the sum of the products, ``residual`` that of w = v - Φᵀσ. σ stays with the rows."""
 
     w: Array
     beta: float
@@ -72,7 +73,7 @@ class _System:
         shift = 0.0
         while True:
             try:
-                # NumPy's, like the products: SciPy may bring a BLAS of its own, whose threads would compete
+                # NumPy's, like the products: SciPy may ship another BLAS, whose threads would compete
                 self.factor = np.linalg.cholesky(scaled + shift * np.eye(len(M)))
                 break
             except np.linalg.LinAlgError:
@@ -90,7 +91,7 @@ class _System:
 
 
 def solve(
-    team: Team,
+    rows: InteriorRows,
     v: Array,
     total: float,
     start: Centre,
@@ -99,12 +100,11 @@ def solve(
     most: int = MOST_ITERATIONS,
     deadline: float | None = None,
     save: Callable[[Array, float], None] | None = None,
-) -> Reached:
-    """Minimise to a sum of products of ``goal``, or as far as float64, ``most`` and the time carry.
+) -> InteriorPoint:
+    """Minimise until the sum of products is ``goal``, or until rounding, ``most`` iterations or the deadline end it.
 
-    ``team`` has shards of :class:`usmo.solvers.interior_shards.Part`. An iteration is three calls: the normal
-    equations, (r + 3)(r + 1) numbers from each shard; the predictor, 2(r + 1); the corrector, one. ``save`` is
-    called with w and β after each.
+    An iteration is three calls of ``rows``: the normal equations, (r + 3)(r + 1) numbers from each shard; the
+    predictor, 2(r + 1); the corrector, one. ``save`` is called with w and β after each.
 
     References
     ----------
@@ -114,56 +114,58 @@ def solve(
     w, beta = start.w.copy(), start.beta
     size = 1.0 + float(np.abs(v).max(initial=0.0))
     best, since, iterations = np.inf, 0, 0
-    found = team.total(rows.begin, w, beta, start.mu)
+    equations = rows.begin(w, beta, start.mu)
     while True:
-        system, right, residual, products = _normal_equations(found, v, w, total)
-        mu = products / (4.0 * found.sums[2])
-        open_ = float(np.abs(residual[:-1]).max(initial=0.0)) / size
-        open_ = max(open_, abs(float(residual[-1])) / max(total, np.finfo(float).tiny))
-        merit = max(products / goal, open_ / 1e-9)
+        # 1) the normal equations, and whether they are solved
+        system, right, residual = _normal_equations(equations, v, w, total)
+        products = equations.products
+        mu = products / (4.0 * equations.n)
+        violated = float(np.abs(residual[:-1]).max(initial=0.0)) / size
+        violated = max(violated, abs(float(residual[-1])) / max(total, np.finfo(float).tiny))
+        merit = max(products / goal, violated / _RESIDUAL)
         best, since = (merit, 0) if merit < 0.9 * best else (best, since + 1)
         over = deadline is not None and time.perf_counter() >= deadline
         if merit <= 1.0 or since >= _STALLED or iterations >= most or over:
             break
-        affine = system.solve(right)
-        ahead = team.total(rows.predict, affine)
-        (towards, second), quadratic, longest = *ahead.sums, 1.0 / ahead.highs[0]
-        left = max(0.0, products * (1.0 - longest) + longest**2 * quadratic)
+        # 2) predictor
+        affine = rows.predict(system.solve(right))
+        left = max(0.0, products * (1.0 - affine.longest) + affine.longest**2 * affine.quadratic)
         target = mu * min(1.0, (left / products) ** 3) if products > 0 else 0.0
-        step = system.solve(right - target * towards - second)
+        # 3) corrector
+        step = system.solve(right - target * affine.towards - affine.second)
         if not np.isfinite(step).all():
             break
-        length = min(1.0, _TOWARDS_BOUND / team.total(rows.correct, step, target).highs[0])
-        found = team.total(rows.move, length)
+        length = min(1.0, _TOWARDS_BOUND / rows.correct(step, target))
+        # 4) step
+        equations = rows.move(length)
         w, beta = w + length * step[:-1], beta + length * float(step[-1])
         iterations += 1
         if save is not None:
             save(w, beta)
-    return Reached(w, beta, mu, products, open_, iterations)
+    return InteriorPoint(w, beta, mu, products, violated, iterations)
 
 
-def _normal_equations(found: Found, v: Array, w: Array, total: float) -> tuple[_System, Array, Array, float]:
-    """The normal equations, the affine right-hand side with the open residuals in it, these, and Σ of products."""
-    sums, products, _ = found.sums
+def _normal_equations(equations: Equations, v: Array, w: Array, total: float) -> tuple[_System, Array, Array]:
+    """The normal equations, their right-hand side for the affine step, and the residuals of w and Σσ."""
     r = len(w)
-    M = sums[: r + 1].copy()
+    M = equations.matrix.copy()
     M[np.arange(r), np.arange(r)] += 1.0
-    residual = np.append(v - w - sums[r + 2, :r], total - sums[r + 2, r])
-    return _System(M), residual - sums[r + 1], residual, products
+    residual = np.append(v - w - equations.sigma[:r], total - equations.sigma[r])
+    return _System(M), residual - equations.affine, residual
 
 
-def cold(team: Team, v: Array, total: float) -> Centre:
-    """The start without any knowledge: w = 0, and rows smoothed over the whole range that f might come to have.
+def cold(rows: InteriorRows, v: Array, total: float) -> Centre:
+    """The start without any knowledge: w = 0, and rows smoothed over the range that f has if all σ/c are equal.
 
-    That is the range for σ all equal: there every row pulls alike, and with little regularisation far too much.
+    With little regularisation that range is far too wide, so a tenth of it is taken.
     """
-    pull, mass, n = team.total(rows.bounds, 1.0).sums
-    squares = team.total(rows.spread, v, (total / mass) * pull).sums[0]
-    width = 1.0 + 0.1 * float(np.sqrt(squares / n))
+    pull, mass, n = rows.bounds()
+    width = 1.0 + 0.1 * float(np.sqrt(rows.mean_square(v - (total / mass) * pull, n)))
     return Centre(np.zeros(len(v)), 0.0, 0.5 * mass / n * width)
 
 
 def warm_up() -> None:
-    """Compile the row loops."""
-    team = Here(rows.Part(Blocks(ArrayFeatures(np.array([[0.0], [1.0], [2.0]]))), np.ones(3)))
-    solve(team, np.ones(1), 1.0, cold(team, np.ones(1), 1.0), goal=1e-3)
+    """Compile the loops over rows."""
+    shard = InteriorShard(Blocks(ArrayFeatures(np.array([[0.0], [1.0], [2.0]]))), np.ones(3))
+    rows = InteriorRows(LocalShards(shard))
+    solve(rows, np.ones(1), 1.0, cold(rows, np.ones(1), 1.0), goal=1e-3)

@@ -1,4 +1,4 @@
-"""The interior point's state of some rows, and what an iteration does with it: the shards of ``interior.py``."""
+"""One shard of the interior point: the variables of some rows, and the part of an iteration that runs on them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 from scipy import sparse
 
 from usmo.core.arrays import Array
-from usmo.core.shards import Found
-from usmo.kernels.row_blocks import Blocks, Sums
+from usmo.core.shards import Partial
+from usmo.kernels.row_blocks import Blocks, OrderedSum
 from usmo.system.compilation import compiled
 
 
 @compiled
 def _centred(S, h, f, mu):  # type: ignore[no-untyped-def]
-    """Rows on the central path for their f: a·z = (h-a)·y = μ and y - z = f ± 1."""
+    """Put rows on the central path for their f: a·z = (h-a)·y = μ and y - z = f ± 1."""
     for i in range(len(h)):
         for side in range(2):
             c = f[i] + (1.0 if side == 0 else -1.0)
@@ -31,7 +31,7 @@ def _centred(S, h, f, mu):  # type: ignore[no-untyped-def]
 
 @compiled
 def _weights(S, h, first, last, E, g, sigma):  # type: ignore[no-untyped-def]
-    """E, the affine part of dσ, and σ of the rows; returns the sum of the products."""
+    """Compute E, the affine part of dσ, and σ of the rows; returns the sum of the products."""
     total = 0.0
     for i in range(first, last):
         a, b, s, t = S[0, i], S[1, i], h[i] - S[0, i], h[i] - S[1, i]
@@ -101,7 +101,7 @@ def _correct(S, h, first, last, df, target, D):  # type: ignore[no-untyped-def]
 
 @compiled
 def _move(S, h, D, first, last, length):  # type: ignore[no-untyped-def]
-    """Take the step, staying a rounding away from every bound."""
+    """Take the step. Variables stay inside their bounds by at least one rounding."""
     for i in range(first, last):
         for k in range(2):
             S[k, i] = min(max(S[k, i] + length * D[k, i], h[i] * 1e-100), h[i] * (1.0 - 2e-16))
@@ -121,98 +121,95 @@ def _scaled(X, E):  # type: ignore[no-untyped-def]
     return Y
 
 
-class Part:
-    """Rows with their bounds c2 and, once begun, their a, b, z, y, z, y and the step of these."""
+class InteriorShard:
+    """Rows with their bounds c and, once begun, their variables (a, b, z, y, z, y) in ``S`` and the step in ``D``."""
 
-    def __init__(self, blocks: Blocks, c2: Array) -> None:
-        self.blocks, self.c2, self.h = blocks, c2, 0.5 * c2
+    def __init__(self, blocks: Blocks, c: Array) -> None:
+        self.blocks, self.c, self.h = blocks, c, 0.5 * c
+        self.release()
+
+    def release(self) -> None:
+        """Free the variables."""
         self.S = self.D = np.empty((6, 0))
 
     @property
     def sigma(self) -> Array:
         return self.S[0] + self.S[1]
 
+    def begin(self, w: Array, beta: float, mu: float) -> Partial:
+        """Put the rows on the central path for this f and μ; returns their :meth:`equations`."""
+        self.S, self.D = np.empty((6, self.blocks.n)), np.empty((6, self.blocks.n))
+        _centred(self.S, self.h, self.blocks.dot(w) + beta, mu)
+        return self.equations()
 
-def begin(part: Part, w: Array, beta: float, mu: float) -> Found:
-    """Put the rows on the central path for this f and μ; then as :func:`system`."""
-    part.S, part.D = np.empty((6, part.blocks.n)), np.empty((6, part.blocks.n))
-    _centred(part.S, part.h, part.blocks.dot(w) + beta, mu)
-    return system(part)
+    def equations(self) -> Partial:
+        """(ΦᵀEΦ bordered by β, then Φᵀ of the affine part of dσ and of σ: r + 3 lines; Σ of products; rows)."""
+        blocks, r = self.blocks, self.blocks.r
+        sums = OrderedSum(blocks.step)
 
+        def work(rows: slice) -> None:
+            X = blocks.block(rows)
+            E, g, sigma = (np.empty(X.shape[0]) for _ in range(3))
+            products = _weights(self.S, self.h, rows.start, rows.stop, E, g, sigma)
+            both = np.stack([g, sigma])
+            out = np.zeros((r + 3, r + 1))
+            if sparse.issparse(X):
+                Y = sparse.hstack([X, np.ones((X.shape[0], 1))], format="csr")
+                Y.data *= np.repeat(np.sqrt(E), np.diff(Y.indptr))
+                product = Y.T @ Y
+                out[: r + 1] = product.toarray() if sparse.issparse(product) else product
+            else:
+                Y = _scaled(X, E)
+                np.dot(Y.T, Y, out=out[: r + 1])  # NumPy sees that it is symmetric
+            out[r + 1 :, :r] = both @ X
+            out[r + 1 :, r] = both.sum(axis=1)
+            sums.add(rows, np.append(out.ravel(), products))
 
-def system(part: Part) -> Found:
-    """ΦᵀEΦ bordered by β, Φᵀ of the affine part of dσ and of σ (r + 3 lines); Σ of products; rows."""
-    blocks, r = part.blocks, part.blocks.r
-    sums = Sums(blocks.step)
+        blocks.each(work)
+        total = np.zeros((r + 3) * (r + 1) + 1) + sums.total
+        return Partial((total[:-1].reshape(r + 3, r + 1), float(total[-1]), blocks.n))
 
-    def work(rows: slice) -> None:
-        X = blocks.block(rows)
-        E, g, sigma = (np.empty(X.shape[0]) for _ in range(3))
-        products = _weights(part.S, part.h, rows.start, rows.stop, E, g, sigma)
-        both = np.stack([g, sigma])
-        out = np.zeros((r + 3, r + 1))
-        if sparse.issparse(X):
-            Y = sparse.hstack([X, np.ones((X.shape[0], 1))], format="csr")
-            Y.data *= np.repeat(np.sqrt(E), np.diff(Y.indptr))
-            product = Y.T @ Y
-            out[: r + 1] = product.toarray() if sparse.issparse(product) else product
-        else:
-            Y = _scaled(X, E)
-            np.dot(Y.T, Y, out=out[: r + 1])  # NumPy sees that it is symmetric
-        out[r + 1 :, :r] = both @ X
-        out[r + 1 :, r] = both.sum(axis=1)
-        sums.add(rows, np.append(out.ravel(), products))
+    def predict(self, step: Array) -> Partial:
+        """Along the affine step: Φᵀ of two vectors, second-order part of Σ of products; 1 / its longest length."""
+        blocks, r = self.blocks, self.blocks.r
+        sums, reaches = OrderedSum(blocks.step), [1.0]
 
-    blocks.each(work)
-    found = np.zeros((r + 3) * (r + 1) + 1) + sums.total
-    return Found((found[:-1].reshape(r + 3, r + 1), float(found[-1]), blocks.n))
+        def work(rows: slice) -> None:
+            X = blocks.block(rows)
+            df = X @ step[:r] + step[r]
+            g = np.empty((2, X.shape[0]))
+            nearest, quadratic = _predict(self.S, self.h, rows.start, rows.stop, df, self.D, g[0], g[1])
+            reaches.append(nearest)
+            out = np.empty((2, r + 1))
+            out[:, :r] = g @ X
+            out[:, r] = g.sum(axis=1)
+            sums.add(rows, np.append(out.ravel(), quadratic))
 
+        blocks.each(work)
+        total = np.zeros(2 * r + 3) + sums.total
+        return Partial((total[:-1].reshape(2, r + 1), float(total[-1])), (max(reaches),))
 
-def predict(part: Part, step: Array) -> Found:
-    """Along the affine step: Φᵀ of two vectors, the second-order part of Σ of products; 1 / its longest length."""
-    blocks, r = part.blocks, part.blocks.r
-    sums, reaches = Sums(blocks.step), [1.0]
+    def correct(self, step: Array, target: float) -> Partial:
+        """Compute the corrected step; returns 1 / its longest length."""
+        r, reaches = self.blocks.r, [0.5]
 
-    def work(rows: slice) -> None:
-        X = blocks.block(rows)
-        df = X @ step[:r] + step[r]
-        g = np.empty((2, X.shape[0]))
-        nearest, quadratic = _predict(part.S, part.h, rows.start, rows.stop, df, part.D, g[0], g[1])
-        reaches.append(nearest)
-        out = np.empty((2, r + 1))
-        out[:, :r] = g @ X
-        out[:, r] = g.sum(axis=1)
-        sums.add(rows, np.append(out.ravel(), quadratic))
+        def work(rows: slice) -> None:
+            df = self.blocks.block(rows) @ step[:r] + step[r]
+            reaches.append(_correct(self.S, self.h, rows.start, rows.stop, df, target, self.D))
 
-    blocks.each(work)
-    found = np.zeros(2 * r + 3) + sums.total
-    return Found((found[:-1].reshape(2, r + 1), float(found[-1])), (max(reaches),))
+        self.blocks.each(work)
+        return Partial((), (max(reaches),))
 
+    def move(self, length: float) -> Partial:
+        """Take the step; returns the new :meth:`equations`."""
+        self.blocks.each(lambda rows: _move(self.S, self.h, self.D, rows.start, rows.stop, length))
+        return self.equations()
 
-def correct(part: Part, step: Array, target: float) -> Found:
-    """The corrected step; 1 / its longest length."""
-    r, reaches = part.blocks.r, [0.5]
+    def spread(self, v: Array) -> Partial:
+        """Σf² of f = Φv, without β."""
+        f = self.blocks.dot(v)
+        return Partial((float(f @ f),))
 
-    def work(rows: slice) -> None:
-        df = part.blocks.block(rows) @ step[:r] + step[r]
-        reaches.append(_correct(part.S, part.h, rows.start, rows.stop, df, target, part.D))
-
-    part.blocks.each(work)
-    return Found((), (max(reaches),))
-
-
-def move(part: Part, length: float) -> Found:
-    """Take the step; then as :func:`system`."""
-    part.blocks.each(lambda rows: _move(part.S, part.h, part.D, rows.start, rows.stop, length))
-    return system(part)
-
-
-def spread(part: Part, v: Array, pull: Array) -> Found:
-    """Σf² of f = Φ(v - pull), without β."""
-    f = part.blocks.dot(v - pull)
-    return Found((float(f @ f),))
-
-
-def bounds(part: Part, share: float) -> Found:
-    """Φᵀ(share·c2), Σc2 and the number of rows."""
-    return Found((part.blocks.weighted_sum(share * part.c2), float(part.c2.sum()), part.blocks.n))
+    def bounds(self) -> Partial:
+        """Φᵀc, Σc and the number of rows."""
+        return Partial((self.blocks.weighted_sum(self.c), float(self.c.sum()), self.blocks.n))

@@ -6,7 +6,7 @@ Raise σ_i by t and lower σ_j by t. Along t the dual objective is piecewise qua
 
 The pieces between the kinks are the paper's four cases (which of σ_i, σ_j lies above its h); minimising on
 each piece, clipping and keeping the lowest, as Table 2 does, is the same as walking along the pieces until
-the slope turns. Case 1 of the printed table must be divided by η like the other three.
+the slope changes sign. Case 1 of the printed table must be divided by η like the other three.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 from usmo.system.compilation import compiled
 
 SNAP = 2.0**-50
-"""Share of c2 within which a value counts as 0, h or c2: four units in the last place. A coarser one would undo
-steps that matter where k(x,x)·c2 is large, and the steps would go on for ever."""
+"""Share of c2 within which a value counts as 0, h or c2: four units in the last place. A coarser value would undo steps
+that matter where k(x,x)·c2 is large, and the steps would never end."""
 
 
 @compiled
@@ -30,7 +30,7 @@ def slope_up(sigma: float, c2: float, G: float) -> float:
 
 @compiled
 def slope_dn(sigma: float, c2: float, G: float) -> float:
-    """Slope of the dual objective at σ for lowering it (its gain per unit is this value)."""
+    """Slope of the dual objective for lowering σ, which is what lowering it gains per unit."""
     if sigma <= 0.0:
         return -np.inf
     return (1.0 if sigma > 0.5 * c2 else -1.0) - G
@@ -40,8 +40,8 @@ def slope_dn(sigma: float, c2: float, G: float) -> float:
 def line_search(slope: float, eta: float, si: float, sj: float, ci: float, cj: float) -> tuple[float, float]:
     """The t ≥ 0 that minimises φ for σ_i + t, σ_j - t, and φ(0) - φ(t).
 
-    ``slope`` is φ'(0+) = up_i - dn_j. Exact for η > 0, for η = 0 (equal rows) and, by comparing the ends of
-    the pieces, for η < 0 (an indefinite kernel).
+    ``slope`` is φ'(0+) = up_i - dn_j. The step is exact for η > 0, for η = 0 (equal rows) and, by comparing the ends
+    of the pieces, for η < 0 (an indefinite kernel).
     """
     end = min(ci - si, sj)
     kink_i = 0.5 * ci - si if si < 0.5 * ci else end

@@ -1,8 +1,8 @@
 """Two-row steps on a fixed set of rows until they are τ-optimal among themselves (compiled).
 
-The rows' kernel values are read from a buffer, row ``slot[i]``, column ``column[u]``; a negative slot means that
-the row is not there, and the loop returns to have it computed. The paper's non-bound passes and the block
-solver's work on its block are both this loop.
+Kernel values are read from a buffer, row ``slot[i]``, column ``column[u]``. A negative slot means that the row is
+missing; the loop then returns so that it can be computed. The paper's non-bound passes and the block solver's work on a
+block are both this loop.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from usmo.system.compilation import compiled
 DONE, NEED_ROW, PAUSED, STALLED = 0, 1, 2, 3
 
 WORK_PER_CALL = 20_000_000
-"""Row entries touched before a compiled loop returns so that Ctrl-C is seen: some 20 ms."""
+"""Row entries touched before a compiled loop returns, so that Ctrl-C takes effect within some 20 ms."""
 
 
 @compiled
@@ -35,7 +35,7 @@ def critical(members, count, sigma, G, c2):  # type: ignore[no-untyped-def]
 
 @compiled
 def steps_on_set(sigma, G, c2, diag, tau, max_steps, buffer, slot, column, stamp, clock):  # type: ignore[no-untyped-def]
-    """Steps on the rows given until they are τ-optimal among themselves.
+    """Step on these rows until they are τ-optimal among themselves.
 
     Returns (code, row wanted, steps done, decrease of F).
     """
@@ -54,7 +54,7 @@ def steps_on_set(sigma, G, c2, diag, tau, max_steps, buffer, slot, column, stamp
         row_i = buffer[slot[i]]
         clock[0] += 1
         stamp[slot[i]] = clock[0]
-        # 2) the row to lower is the violating one with the largest gain, bounds aside
+        # 2) the row to lower is the violating one with the largest gain if there were no bounds
         j, best = j_top, -1.0
         for u in range(m):
             gain = slope_dn(sigma[u], c2[u], G[u]) - up

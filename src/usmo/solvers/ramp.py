@@ -2,25 +2,26 @@
 
     minimise  J(f) = ½‖f‖² + Σ_P 2c1·ℓ(f) + Σ_U c2·ℓ(-f),        ℓ(z) = ½·max(0, min(2, 1 - z))
 
-Because ℓ(z) + ℓ(-z) = 1, this is the PU risk in the scale of ``problem.py``, up to a constant; it is not convex. ℓ
-is a hinge at 1 less a hinge at -1. Each step of the procedure replaces the second by its tangent, and solves what
-remains, a support vector machine with some costs shifted:
+Because ℓ(z) + ℓ(-z) = 1, this is the PU risk in the scale of ``core/problem.py``, up to a constant. It is not convex.
+ℓ is a hinge at 1 minus a hinge at -1. Each step of the procedure replaces the second hinge by its tangent and solves
+the rest, a support vector machine with some costs shifted:
 
     minimise  ½αᵀKα - yᵀα    over  Σα = 0,   α = y·(a - ζ),   0 ≤ a ≤ D,   ζ = D where y·f < -1, else 0
 
-with y = 1, D = c1 on P and y = -1, D = c2/2 on U. J falls with every step; the end depends on the start, so
-several are tried and the lowest J is kept.
+with y = 1, D = c1 on P and y = -1, D = c2/2 on U. J falls with every step. The result depends on the start, so
+three are tried and the lowest J is kept.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from usmo.core.arrays import Array
+from usmo.core.arrays import Array, Mask
 from usmo.core.problem import PUProblem
+from usmo.core.solution import Status
 from usmo.kernels.matrix import KernelMatrix
 from usmo.solvers import blocks, starts
 from usmo.system.compilation import compiled
@@ -29,12 +30,22 @@ LARGEST = 12_000
 """Rows up to which the kernel matrix is held."""
 
 _MOST_STEPS = 100
+"""Convex steps from each start."""
+
 _STEPS_PER_ROW = 10_000
+"""Two-row steps per row after which a convex step ends."""
+
+_CACHE = 1000.0
+"""Megabytes for the kernel rows of the double hinge start."""
 
 
 @dataclass(frozen=True)
 class RampSolution:
-    """α on P and then U, β, J at the end and after each step of the procedure, for the best of the starts."""
+    """α on P and then U, β, J at the end and after each step of the procedure, for the best of the starts.
+
+    ``violation`` is that of the last convex step. ``status`` is "optimal" if it is at most the tolerance and the
+    procedure ended by itself, "max_iter" if it ran out of steps, "precision" if the convex step did not converge.
+    """
 
     alpha: Array
     beta: float
@@ -43,12 +54,14 @@ class RampSolution:
     iterations: int
     start: str
     objectives: dict[str, float]
-    """J reached from each start."""
+    """J at the end of each start."""
+    violation: float
+    status: Status
 
 
 @compiled
 def _pair_steps(alpha, g, K, low, high, tau, most):  # type: ignore[no-untyped-def]
-    """Two-row steps with second-order choice on ½αᵀKα - yᵀα, g = y - Kα kept; returns violation and steps."""
+    """Two-row steps with second-order choice on ½αᵀKα - yᵀα, with g = y - Kα updated; returns violation and steps."""
     n = len(alpha)
     for step in range(most):
         i, best_up = -1, -np.inf
@@ -79,6 +92,16 @@ def _pair_steps(alpha, g, K, low, high, tau, most):  # type: ignore[no-untyped-d
     return np.inf, most
 
 
+class _Descent(NamedTuple):
+    """Where the procedure ends from one start."""
+
+    alpha: Array
+    beta: float
+    history: list[float]
+    violation: float
+    status: Status
+
+
 class _Procedure:
     """One problem with its kernel matrix over P and then U."""
 
@@ -96,38 +119,40 @@ class _Procedure:
         ramp = np.clip(1.0 - z, 0.0, 2.0)
         return float(0.5 * alpha @ g + self.D @ ramp)
 
-    def convex_step(self, alpha: Array, far: Any, tau: float) -> tuple[Array, float]:
-        """The minimum with the tangent taken at the rows ``far`` below -1, from the point ``alpha``."""
+    def convex_step(self, alpha: Array, far: Mask, tau: float) -> tuple[Array, float, float]:
+        """α, β and the violation at the minimum with the tangent taken at the rows ``far`` below -1."""
         shift = np.where(far, self.D, 0.0)
         ends = self.y * (self.D - shift), -self.y * shift
         low, high = np.minimum(*ends), np.maximum(*ends)
         alpha = _balanced(np.clip(alpha, low, high), low, high)
         g = self.y - self.K @ alpha
-        _pair_steps(alpha, g, self.K, low, high, tau, _STEPS_PER_ROW * len(alpha))
+        violation, _ = _pair_steps(alpha, g, self.K, low, high, tau, _STEPS_PER_ROW * len(alpha))
         free = (alpha > low) & (alpha < high)
         if free.any():
-            return alpha, float(g[free].mean())
+            return alpha, float(g[free].mean()), violation
         bounds = g[alpha < high].max(initial=-np.inf), g[alpha > low].min(initial=np.inf)
         finite = [value for value in bounds if np.isfinite(value)]
-        return alpha, float(np.mean(finite))
+        return alpha, float(np.mean(finite)), violation
 
-    def run(self, f: Array, tau: float, most: int) -> tuple[Array, float, list[float]]:
+    def run(self, f: Array, tau: float, most: int) -> _Descent:
         """The procedure from the decision values ``f``, until no row changes its part of the loss."""
         alpha, history = np.zeros(len(f)), []
         far = self.y * f < -1.0
-        beta = 0.0
+        beta, violation, ended = 0.0, 0.0, False
         for _ in range(most):
-            alpha, beta = self.convex_step(alpha, far, tau)
+            alpha, beta, violation = self.convex_step(alpha, far, tau)
             history.append(self.objective(alpha, beta))
             now = self.y * (self.K @ alpha + beta) < -1.0
             if (now == far).all() or (len(history) > 1 and history[-1] >= history[-2] * (1.0 - 1e-9)):
+                ended = True
                 break
             far = now
-        return alpha, beta, history
+        status: Status = "optimal" if ended else "max_iter"
+        return _Descent(alpha, beta, history, violation, status if violation <= tau else "precision")
 
 
 def _balanced(alpha: Array, low: Array, high: Array) -> Array:
-    """α with Σα = 0, changed by as little of each row's room as needed."""
+    """α changed so that Σα = 0, each row by the same share of its room."""
     for _ in range(3):
         missing = -float(np.sum(alpha, dtype=np.longdouble))
         room = high - alpha if missing > 0 else alpha - low
@@ -145,7 +170,8 @@ def solve(
     procedure = _Procedure(problem, kernel)
     rows = np.concatenate([problem.positives, problem.unlabelled])
     scores = starts.one_class_scores(problem, kernel)
-    hinge = blocks.solve(problem, kernel, tol=tol)
+    own_rows = blocks.local_rows(problem, kernel, blocks.precision(problem, kernel, tol), _CACHE)
+    hinge = blocks.solve(problem, own_rows, tol=tol)
     coefficients = problem.table_coefficients(hinge.sigma, len(kernel))
     support = np.flatnonzero(coefficients)
     ranked = np.full(problem.n, -2.0)
@@ -155,15 +181,17 @@ def solve(
         "one-class": np.r_[np.full(problem.p, 2.0), ranked],
         "double hinge": kernel.product(rows, support, coefficients[support]) + hinge.beta,
     }
-    found = {name: procedure.run(f, tol, max_iter) for name, f in begin.items()}
-    best = min(found, key=lambda name: found[name][2][-1])
-    alpha, beta, history = found[best]
+    descents = {name: procedure.run(f, tol, max_iter) for name, f in begin.items()}
+    start = min(descents, key=lambda name: descents[name].history[-1])
+    best = descents[start]
     return RampSolution(
-        alpha=alpha,
-        beta=beta,
-        objective=history[-1],
-        history=tuple(history),
-        iterations=sum(len(run[2]) for run in found.values()),
-        start=best,
-        objectives={name: run[2][-1] for name, run in found.items()},
+        alpha=best.alpha,
+        beta=best.beta,
+        objective=best.history[-1],
+        history=tuple(best.history),
+        iterations=sum(len(descent.history) for descent in descents.values()),
+        start=start,
+        objectives={name: descent.history[-1] for name, descent in descents.items()},
+        violation=best.violation,
+        status=best.status,
     )

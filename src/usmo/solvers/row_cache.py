@@ -1,8 +1,8 @@
-"""A cache of kernel rows with a byte budget, least recently used row out first.
+"""A cache of kernel rows with a byte budget. The least recently used row is replaced first.
 
-The compiled loops read rows straight from ``buffer[slot[member]]``; a negative slot means that the row is not
-there and ``fetch`` must be called. So any kernel, callable ones too, serves the same compiled code. The block
-solver has the slots only; the rows are where their columns are (:mod:`usmo.solvers.block_shards`).
+Compiled loops read rows from ``buffer[slot[member]]``. A negative slot means that the row is missing and ``fetch`` must
+be called. So one compiled loop serves every kernel, callable ones too. The block solver uses the slots only; its shards
+hold the rows (:mod:`usmo.solvers.block_shards`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from usmo.core.arrays import Index
 
 
 class Slots:
-    """Which row is in which slot of a cache of ``budget`` bytes, ``row_bytes`` each (but of ``least`` slots)."""
+    """Which row is in which slot of a cache of ``budget`` bytes, with at least ``least`` slots of ``row_bytes``."""
 
     def __init__(self, members: int, row_bytes: int, budget: float, least: int) -> None:
         slots = int(min(members, max(least, budget // max(1, row_bytes))))
@@ -30,10 +30,10 @@ class Slots:
     def capacity(self) -> int:
         return len(self.stamp)
 
-    def room(self, members: Index) -> tuple[Index, Index]:
-        """Which of the members (no more than ``capacity``) are missing, and free slots for them.
+    def reserve(self, members: Index) -> tuple[Index, Index]:
+        """Mark members (at most ``capacity``) as used; returns those that are missing, and free slots for them.
 
-        Their rows are there once :meth:`settle` is told so.
+        :meth:`assign` must follow once their rows are computed.
         """
         present = self.slot[members]
         self.clock[0] += 1
@@ -49,17 +49,17 @@ class Slots:
             free = np.sort(np.concatenate([free, evicted]))
         return missing, free
 
-    def settle(self, missing: Index, free: Index) -> None:
-        """The rows of ``missing`` are in the slots ``free``."""
+    def assign(self, missing: Index, free: Index) -> None:
+        """Note that the rows of ``missing`` are in the slots ``free``."""
         self.slot[missing] = free
         self._owner[free] = missing
         self.stamp[free] = self.clock[0]
 
 
 class RowCache(Slots):
-    """Rows of a kernel matrix, at most ``budget`` bytes of them (but never fewer than 4).
+    """Rows of a kernel matrix, at most ``budget`` bytes of them, but at least 4.
 
-    ``compute`` is given members, the array to write their rows to, and which of its rows are theirs.
+    ``compute(members, buffer, slots)`` writes the rows of the members into these slots of the buffer.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class RowCache(Slots):
     ) -> None:
         super().__init__(members, 8 * width, budget, least=4)
         self.compute = compute
-        # Pages of an empty array take memory only once they are written.
+        # memory of an empty array is used only once it is written
         self.buffer = np.empty((self.capacity, width))
 
     def fetch(self, members: Index) -> None:
-        """Make the rows of ``members`` (no more than ``capacity``) present, computing the missing ones at once."""
-        missing, free = self.room(members)
+        """Compute the missing rows of ``members`` (at most ``capacity``) in one call."""
+        missing, free = self.reserve(members)
         if len(missing):
             self.compute(missing, self.buffer, free)
-            self.settle(missing, free)
+            self.assign(missing, free)

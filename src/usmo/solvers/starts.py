@@ -1,10 +1,10 @@
-"""Starting points: feasible σ for a problem, cheap to find and near enough to the optimum.
+"""Starting points: feasible σ that are cheap to compute and near the optimum.
 
 ``paper``    one-class SVM on P ranks U; five groups along the ranking with σ = 0, s2·c2, h, s4·c2, c2, their
              sizes from the small optimisation of equation (initial); then made exactly feasible
 ``uniform``  σ = π·c2 everywhere
 ``from_scores``  thresholds at ±1 of decision values from elsewhere
-``previous`` another problem's σ moved into this problem's box
+``previous`` σ of another problem, scaled to the bounds of this one
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from usmo.core.problem import PUProblem
 from usmo.kernels.matrix import KernelMatrix
 
 _RANKING_POSITIVES = 2000
-"""Positives used to train the one-class SVM: the ranking changes little beyond, its cost grows as the square."""
+"""Positives used to train the one-class SVM. The ranking changes little beyond, and the cost grows as the square."""
 
 _SMALLEST_GROUPED = 8
-"""Below this many unlabelled rows the five groups cannot all hold one; the ranking alone is used."""
+"""Below this many unlabelled rows the five groups cannot all have one; only the ranking is used."""
 
 
 def uniform(problem: PUProblem) -> Array:
@@ -46,15 +46,15 @@ def paper(problem: PUProblem, kernel: KernelMatrix) -> Array:
 
 
 def from_scores(problem: PUProblem, f: Array) -> Array:
-    """σ from decision values known up to a constant: 0, h or c2 by thresholds at -1 and 1.
+    """σ from decision values given up to a constant: 0, h or c2 by thresholds at -1 and 1.
 
-    The constant is the one for which Σσ is right; what the last step leaves over goes to the row at it.
+    The constant is chosen so that Σσ is right. The remainder goes to the row at the threshold.
     """
     h = 0.5 * problem.c2
     shift = np.concatenate([-1.0 - f, 1.0 - f])
     order = np.argsort(shift, kind="stable")
-    reached = np.cumsum(np.concatenate([h, h])[order])
-    b = shift[order[min(int(np.searchsorted(reached, problem.total)), len(shift) - 1)]]
+    sums = np.cumsum(np.concatenate([h, h])[order])
+    b = shift[order[min(int(np.searchsorted(sums, problem.total)), len(shift) - 1)]]
     sigma = h * ((f + b > -1.0).astype(float) + (f + b > 1.0))
     return problem.repair(sigma, np.argsort(f, kind="stable"))
 
@@ -62,7 +62,7 @@ def from_scores(problem: PUProblem, f: Array) -> Array:
 def one_class_scores(problem: PUProblem, kernel: KernelMatrix) -> Array:
     """Decision values on U of a one-class SVM (ν = ½) trained on P.
 
-    For a kernel that may be indefinite, on which a one-class SVM need not converge, the mean of k(x, ·) over P.
+    On an indefinite kernel a one-class SVM may not converge; the mean of k(x, ·) over P is used instead.
     """
     positives = problem.positives
     if len(positives) > _RANKING_POSITIVES:
@@ -80,8 +80,8 @@ def group_sizes(n: int, prior: float) -> tuple[list[int], float, float] | None:
     """Sizes of the five groups, and σ/c2 of the second and the fourth, from equation (initial).
 
     With s = σ/c2 and n1 = (1-π)an, n2 = bn, n3 = (1-a-b-c)n, n4 = cn, n5 = πan the squared residual of the
-    equality constraint, divided by (c2·n)², is ((π-½)(1-a) - b(s2-½) - c(s4-½))². None if n or π leave no
-    room for the groups.
+    equality constraint, divided by (c2·n)², is ((π-½)(1-a) - b(s2-½) - c(s4-½))². None if n or π are
+    too small for the groups.
     """
     if n < _SMALLEST_GROUPED or n * min(prior, 1.0 - prior) < 1.0:
         return None
@@ -111,10 +111,10 @@ def group_sizes(n: int, prior: float) -> tuple[list[int], float, float] | None:
         "jac": lambda x: np.array([-1.0, -1.0, -1.0, 0.0, 0.0]),
     }
     first = np.clip([1.0 - 3.0 * few, 1.0 / n, 1.0 / n, 0.25, 0.75], low, high)
-    found = minimize(
+    optimum = minimize(
         lambda x: residual(x) ** 2, first, jac=gradient, bounds=bounds, constraints=[room], method="SLSQP"
     )
-    a, b, c, s2, s4 = np.clip(found.x if np.isfinite(found.x).all() else first, low, high)
+    a, b, c, s2, s4 = np.clip(optimum.x if np.isfinite(optimum.x).all() else first, low, high)
     n2, n4 = max(1, round(b * n)), max(1, round(c * n))
     n5 = min(max(1, round(prior * a * n)), n - n2 - n4 - 2)
     n3 = min(max(1, round((1.0 - a - b - c) * n)), n - n2 - n4 - n5 - 1)

@@ -1,4 +1,4 @@
-"""When to stop before the optimum, and the record of the way: shared by all iterative solvers."""
+"""Limits on steps and time, and the history of a run: shared by all iterative solvers."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from usmo.core.arrays import Array
 from usmo.core.solution import PassRecord, Status
 
 Save = Callable[[Array, Callable[[], Array], Array], None]
-"""Called with σ, what fetches G at it, and the point the solver is moving to, whenever these belong together."""
+"""Called with σ, a function that returns G at it, and the point that the solver is moving to."""
 
 Progress = Callable[[PassRecord, Array], bool | None]
 """Called after each pass with its record and the σ reached; returning True ends the fit."""
 
 
 class Limits:
-    """The step limit, the time limit and the user's word, and the history they are judged by.
+    """The step limit, the time limit, the user's callback, and the history of passes.
 
-    Where rounding is all that is left, or the kernel so badly scaled that two-row steps only crawl, the violation
-    stays where it is while steps go on for ever: after ``patience`` passes without a smaller one the fit ends, for
-    want of precision.
+    Where only rounding is left, or the kernel is so badly scaled that two-row steps hardly move, the violation stops
+    falling. After ``patience`` passes without a smaller one the run ends with the status "precision".
     """
 
     def __init__(
@@ -44,6 +43,10 @@ class Limits:
     def seconds(self) -> float:
         return time.perf_counter() - self.began
 
+    @property
+    def seconds_left(self) -> float | None:
+        return None if self.deadline is None else max(0.0, self.deadline - time.perf_counter())
+
     def report(self, record: PassRecord, sigma: Array) -> None:
         self.history.append(record)
         self._since += 1
@@ -57,7 +60,7 @@ class Limits:
             self._save(sigma, get_G, target)
 
     def reached(self, iterations: int) -> Status | None:
-        """The reason to stop now, if there is one."""
+        """The reason to stop, None if there is none."""
         if self._stopped:
             return "stopped"
         if 0 <= self.max_iter <= iterations:

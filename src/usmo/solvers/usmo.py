@@ -5,13 +5,13 @@
 
 Passes over the whole set (section 4.3, examine every row once) alternate with passes over the non-bound rows
 (step until these are τ-optimal). During the latter only G on the rows of the pass is kept up to date: the
-function cache of section 4.4. β is set at the end.
+function cache of section 4.4. β is computed at the end.
 
 The stopping test. With up_u, dn_u the slopes of F for raising and lowering σ_u, the paper's critical values
 are m1max = -1 - min up over σ < h, m2min = 1 - max dn over σ > h, and so on; its three conditions bound
 dn_j - up_i for three of the four ways to pair rows below, above and at h. The fourth, raising one row with
 σ ≥ h and lowering one with σ ≤ h (m3max - m3min - 2 ≤ τ), is not printed in the paper; two rows at σ = h
-with f ten apart satisfy the other three. Working with up and dn directly covers all four.
+with f ten apart satisfy the other three. Using up and dn directly covers all four.
 
 Memory is linear in n: a handful of vectors and a row cache of fixed size.
 """
@@ -31,19 +31,19 @@ from usmo.solvers.stopping import Limits, Progress
 from usmo.system.compilation import compiled
 
 _NONBOUND_SHARE = 0.25
-"""Non-bound passes go to this share of τ: they are cheap, and the gap at the end is a quarter (4e-6 against
-1.7e-5 at worst over 32 problems at τ = 1e-4) for a tenth more steps."""
-
+"""Non-bound passes go to this share of τ. They are cheap, and the final gap is a quarter of what it would be otherwise
+(at worst 4e-6 instead of 1.7e-5 over 32 problems at τ = 1e-4) for a tenth more steps."""
 
 _PATIENCE = 30
-"""Passes without a smaller violation after which the fit is given up; whole fits take 4 to 50 passes."""
+"""Passes without a smaller violation after which the run ends. Whole fits take 4 to 50 passes."""
 
 _STEPS_PER_PASS = 200_000
+"""Two-row steps after which a non-bound pass ends."""
 
 
 @compiled
 def _place(u, sigma, c2, members, position, count):  # type: ignore[no-untyped-def]
-    """Put row u on the list of non-bound rows or take it off; returns the new length."""
+    """Add row u to the list of non-bound rows or remove it; returns the new length."""
     inside = 0.0 < sigma[u] < c2[u] and sigma[u] != 0.5 * c2[u]
     if inside and position[u] < 0:
         members[count], position[u] = u, count
@@ -130,7 +130,7 @@ def _whole_pass(  # type: ignore[no-untyped-def]
 
 
 class _Run:
-    """The state of one run: vectors over U, the row cache, the account."""
+    """The state of one run: vectors over U, the row cache, the work done."""
 
     def __init__(
         self, problem: PUProblem, kernel: KernelMatrix, sigma: Array, tau: float, budget: float, limits: Limits
@@ -160,8 +160,8 @@ class _Run:
     def _rows_over_all(self, which: Index, out: Array, slots: Index) -> None:
         out[slots] = self.kernel.rows(self.rows[which], self.rows)
 
-    def _account(self, steps: int, decrease: float) -> bool:
-        """Note the work of a call; True if a limit ends the pass."""
+    def _count(self, steps: int, decrease: float) -> bool:
+        """Record the work of a call; True if a limit ends the pass."""
         self.steps += steps
         self.objective -= decrease
         return self.limits.reached(self.steps) is not None
@@ -173,7 +173,7 @@ class _Run:
             objective=self.objective,
             violation=self.problem.kkt_violation(self.sigma, self.G),
             beta=self.problem.bias(self.sigma, self.G),
-            nonbound=int(self.problem.nonbound(self.sigma).sum()),
+            nonbound=int(self.problem.at(self.sigma).nonbound.sum()),
             kernel_rows=self.kernel_rows,
             seconds=self.limits.seconds,
         )
@@ -182,7 +182,7 @@ class _Run:
     def whole_pass(self) -> int:
         """Examine every row once; returns the number of steps taken."""
         tau = max(self.tau, self.resolution)
-        inside = np.flatnonzero(self.problem.nonbound(self.sigma))
+        inside = np.flatnonzero(self.problem.at(self.sigma).nonbound)
         members = np.empty(self.problem.n, dtype=np.int64)
         members[: len(inside)] = inside
         position = np.full(self.problem.n, -1, dtype=np.int64)
@@ -194,15 +194,15 @@ class _Run:
                 u, self.sigma, self.G, self.problem.c2, self.diag, tau, self.steps_left,
                 members, position, extremes, cache.buffer, cache.slot, cache.stamp, cache.clock,
             )  # fmt: skip
-            ended = self._account(steps, decrease)
+            ended = self._count(steps, decrease)
             if code == DONE or ended:
                 return self.steps - before
             if code == NEED_ROW:
                 cache.fetch(np.array([wanted]))
 
     def nonbound_pass(self) -> None:
-        """Make the rows that are non-bound now τ-optimal among themselves, then bring G up to date on all."""
-        inside = np.flatnonzero(self.problem.nonbound(self.sigma))
+        """Make the present non-bound rows τ-optimal among themselves, then update G on all rows."""
+        inside = np.flatnonzero(self.problem.at(self.sigma).nonbound)
         if len(inside) < 2:
             return
         tau = max(_NONBOUND_SHARE * self.tau, self.resolution)
@@ -210,7 +210,7 @@ class _Run:
         sigma, G = self.sigma[inside], self.G[inside]
         if len(inside) <= self.cache.capacity:
             cache, members, column = self.cache, inside, inside
-        else:  # rows over all of U would not fit: keep rows over the non-bound columns only
+        else:  # kernel rows over all of U do not fit: cache their non-bound columns only
 
             def among_themselves(which: Index, out: Array, slots: Index) -> None:
                 out[slots] = self.kernel.rows(rows[which], rows)
@@ -224,7 +224,7 @@ class _Run:
                 sigma, G, c2, diag, tau, self.steps_left,
                 cache.buffer, slot, column, cache.stamp, cache.clock,
             )  # fmt: skip
-            ended = self._account(steps, decrease)
+            ended = self._count(steps, decrease)
             if code in (DONE, STALLED) or ended or self.steps > last:
                 break
             if code == NEED_ROW:
@@ -234,19 +234,19 @@ class _Run:
         self.G[inside] = G
 
     def _move(self, inside: Index, sigma: Array) -> None:
-        """Set σ on the rows given, and G everywhere to match."""
+        """Set σ on these rows and update G everywhere."""
         change = sigma - self.sigma[inside]
         self.sigma[inside] = sigma
         moved = np.flatnonzero(change)
-        held = self.cache.slot[inside[moved]]
-        known, unknown = moved[held >= 0], moved[held < 0]
-        # 2^20 entries at a time: indexing the buffer copies
+        slots = self.cache.slot[inside[moved]]
+        cached, missing = moved[slots >= 0], moved[slots < 0]
+        # 2^20 entries at a time, because indexing the buffer copies
         step = max(1, 2**20 // self.problem.n)
-        for k in range(0, len(known), step):
-            part = known[k : k + step]
+        for k in range(0, len(cached), step):
+            part = cached[k : k + step]
             self.G -= change[part] @ self.cache.buffer[self.cache.slot[inside[part]]]
-        if len(unknown):
-            self.G -= self.kernel.product(self.rows, self.rows[inside[unknown]], change[unknown])
+        if len(missing):
+            self.G -= self.kernel.product(self.rows, self.rows[inside[missing]], change[missing])
 
     def result(self, status: Status) -> Solution:
         sigma = self.problem.repair(self.sigma)
@@ -285,7 +285,7 @@ def solve(
     cache_size : float
         Megabytes for kernel rows.
     progress : callable, optional
-        Called with the record of each pass and the σ reached; returning True ends the fit.
+        Called with the record of each pass and the present σ. Returning True ends the fit.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written beside their place, brought to the disk, then moved there."""
+"""Files that are replaced whole or not at all: written to a temporary file, synced to disk, then renamed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str], *, beside: str | os.PathLike[str] | None = None) -> Iterator[BinaryIO]:
-    """A stream that becomes the file when the block ends; an error or a kill before leaves the file as it was.
+    """Open a stream whose contents replace the file when the block ends; an error or a kill leaves the file alone.
 
-    ``beside`` is where the bytes are until then: by default a new name for each writer, so that two of them do
-    not mix. A name given is written over, which is for the one writer who clears up after having been killed.
+    ``beside`` names the temporary file. By default each writer gets a new name, so that two writers do not mix.
+    A given name is overwritten: for a single writer that removes the file of its killed predecessor.
     """
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp") if beside is None else Path(beside)
@@ -31,13 +31,13 @@ def replacing(path: str | os.PathLike[str], *, beside: str | os.PathLike[str] | 
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """The bytes as a file."""
+    """Replace the file by these bytes."""
     with replacing(path) as stream:
         stream.write(data)
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last; some systems cannot, and the file itself is safe by now."""
+    """Make the rename survive a power failure. Some systems cannot; the contents are synced in any case."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

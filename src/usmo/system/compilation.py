@@ -1,4 +1,8 @@
-"""How compiled functions are made, and the word to the user while the first fit on a machine compiles."""
+"""Compiled functions: Numba's, compiled when they are first called, and the message shown while that takes long.
+
+Importing Numba takes as long as importing all of scikit-learn, so it is imported at the first call, not with the
+module of a function. Modules with compiled functions can therefore be imported anywhere at no cost.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +10,59 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import update_wrapper
 from typing import Any
 
-from numba import njit
-
 _PATIENCE = 2.0
+"""Seconds of compilation after which the user is told."""
+
 _silent = False
 
 
 def compiled(function: Callable[..., Any] | None = None, *, fastmath: bool | set[str] = False) -> Any:
-    """``numba.njit`` without the GIL, cached on disk where a cache can be written."""
+    """Mark a function to be compiled by ``numba.njit`` at its first call: without the GIL, cached on disk."""
+    if function is None:
+        return lambda function: _Compiled(function, fastmath)
+    return _Compiled(function, fastmath)
 
-    def wrap(function: Callable[..., Any]) -> Any:
+
+class _Compiled:
+    """A function that is replaced by Numba's version of it at the first call."""
+
+    def __init__(self, function: Callable[..., Any], fastmath: bool | set[str]) -> None:
+        update_wrapper(self, function)
+        self._function, self._fastmath, self._lock = function, fastmath, threading.RLock()
+        self._dispatcher: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        return (self._dispatcher or self.dispatcher())(*args)
+
+    def dispatcher(self) -> Any:
+        """Numba's version. Compiled functions that this one calls are replaced by theirs first: Numba needs them."""
+        with self._lock:
+            if self._dispatcher is None:
+                names = self._function.__globals__
+                for name in self._function.__code__.co_names:
+                    if isinstance(names.get(name), _Compiled):
+                        names[name] = names[name].dispatcher()
+                self._dispatcher = self._compile()
+        return self._dispatcher
+
+    def _compile(self) -> Any:
+        from numba import njit  # see the module's docstring
+
+        options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": self._fastmath}
         try:
-            return njit(nogil=True, error_model="numpy", fastmath=fastmath, cache=True)(function)
-        except RuntimeError:  # no writable place for a cache
-            return njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
-
-    return wrap if function is None else wrap(function)
+            return njit(cache=True, **options)(self._function)
+        except RuntimeError:  # no folder for the cache can be written
+            return njit(**options)(self._function)
 
 
 @contextmanager
 def announced_compilation() -> Iterator[None]:
-    """Say on stderr that compilation is going on if the body takes longer than two seconds."""
+    """Tell the user on stderr that functions are being compiled if the body takes longer than two seconds."""
 
-    def say() -> None:
+    def announce() -> None:
         print(
             "usmo: compiling the solver for this machine; this takes about ten seconds, once.",
             file=sys.stderr,
@@ -39,7 +71,7 @@ def announced_compilation() -> Iterator[None]:
     if _silent:
         yield
         return
-    timer = threading.Timer(_PATIENCE, say)
+    timer = threading.Timer(_PATIENCE, announce)
     timer.daemon = True
     timer.start()
     try:
@@ -50,7 +82,7 @@ def announced_compilation() -> Iterator[None]:
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """A block in which compilation is not announced."""
+    """Switch the announcement off inside the block."""
     global _silent
     before, _silent = _silent, True
     try:

@@ -1,4 +1,4 @@
-"""Libraries that come with an extra of the package, loaded where they are first needed."""
+"""Optional packages: imported where they are first needed, with a hint to the extra that installs them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import importlib
 from typing import Any
 
 
-def load_extra(module: str, what: str, extra: str) -> Any:
-    """The module; if it is not installed, an error that says what needs it and how to get it."""
+def load_extra(module: str, purpose: str, extra: str) -> Any:
+    """Import a module, or raise an ImportError that says what needs it and which extra installs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise ImportError(f"{what}: pip install 'usmo[{extra}]'") from error
+        raise ImportError(f'{purpose}: pip install "usmo-learn[{extra}]"') from error

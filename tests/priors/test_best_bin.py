@@ -22,11 +22,11 @@ def test_estimate_is_near_the_truth_where_classes_separate(prior):
     errors = []
     for seed in range(5):
         X, y, true = mixture(prior, seed)
-        found = BestBin().fit(X, y)
-        low, high = found.interval_
-        assert low <= found.prior_ <= high
+        model = BestBin().fit(X, y)
+        low, high = model.interval_
+        assert low <= model.prior_ <= high
         assert low <= true <= high
-        errors.append(abs(found.prior_ - true))
+        errors.append(abs(model.prior_ - true))
     assert np.mean(errors) < 0.04
 
 

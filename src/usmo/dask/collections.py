@@ -1,4 +1,4 @@
-"""The parts of a Dask collection: how many and how wide they are, and whether each holds what it must."""
+"""Parts of a Dask collection: their number, width and rows, and checks of their contents."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import dask
 import numpy as np
+import pandas as pd
 from dask.base import is_dask_collection
 from dask.utils import is_dataframe_like, is_series_like
 from scipy import sparse
@@ -43,7 +44,7 @@ def width_of(X: Any) -> tuple[int, list[str] | None]:
 def row_parts(X: Any) -> list[Any]:
     """The rows of a collection as delayed values, one per block.
 
-    They are not optimised here: rows and labels from one source are then read once, in the same parts.
+    The graph is not optimised here, so that rows and labels from one source are read once, in the same parts.
     """
     if is_dataframe_like(X):
         return list(X.to_delayed(optimize_graph=False))
@@ -53,7 +54,7 @@ def row_parts(X: Any) -> list[Any]:
 
 
 def row_counts(X: Any) -> list[int] | None:
-    """The rows of each part, None where a collection does not know."""
+    """The number of rows of each part, None if the collection does not know it."""
     sizes = None if is_dataframe_like(X) else X.chunks[0]
     return None if sizes is None or np.isnan(sizes).any() else [int(size) for size in sizes]
 
@@ -68,19 +69,19 @@ def aligned(y: Any, name: str, parts: int, sizes: list[int] | None) -> list[Any]
         if y.shape != (sum(sizes),):
             raise ValueError(f"{name} must have one value per row, {sum(sizes)}; got shape {y.shape}")
         return np.split(y, np.cumsum(sizes)[:-1])
-    found = y.to_delayed(optimize_graph=False)
-    found = list(found) if is_series_like(y) else list(found.ravel())
+    delayed = y.to_delayed(optimize_graph=False)
+    delayed = list(delayed) if is_series_like(y) else list(delayed.ravel())
     if not is_series_like(y) and y.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got shape {y.shape}")
-    if len(found) != parts:
+    if len(delayed) != parts:
         raise ValueError(
-            f"{name} must be in the same {parts} parts as X, got {len(found)}: rechunk or repartition it"
+            f"{name} must be in the same {parts} parts as X, got {len(delayed)}: rechunk or repartition it"
         )
-    return found
+    return delayed
 
 
 def as_rows(part: Any, columns: int, where: str) -> Any:
-    """A chunk or partition as an array or CSR matrix of floats, or an error that says which."""
+    """A chunk or partition as an array or CSR matrix of floats; errors name the part."""
     if is_dataframe_like(part):
         part = part.to_numpy(dtype=np.float64, na_value=np.nan)
     if sparse.issparse(part):
@@ -102,7 +103,7 @@ def as_rows(part: Any, columns: int, where: str) -> Any:
 
 
 def checked_block(k: int, columns: int, part: Any, label: Any, weight: Any) -> Block:
-    """A block, or an error that says what is wrong with which part."""
+    """Make a block; errors name the part and what is wrong with it."""
     where = f"partition {k} of X"
     if part.shape[0] == 0:
         raise ValueError(f"{where} has no rows: repartition the table")
@@ -110,8 +111,6 @@ def checked_block(k: int, columns: int, part: Any, label: Any, weight: Any) -> B
     if y.shape != (X.shape[0],):
         raise ValueError(f"y must have one value per row: {where} has {X.shape[0]} rows, y has shape {y.shape}")
     if y.dtype.kind == "O":
-        import pandas as pd
-
         if pd.isna(y).any():
             raise ValueError(f"y must have no missing values, which partition {k} has")
         y = y.astype(str) if all(isinstance(value, str) for value in y) else np.array(y.tolist())

@@ -1,0 +1,72 @@
+"""What a command prints: messages on stderr, JSON on stdout."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+import warnings
+from typing import Any
+
+import click
+
+from usmo.system.compilation import silent
+
+_FOR_DEVELOPERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning)
+
+
+class Messages:
+    """Lines on stderr, unless quiet. Inside its block, warnings of the library are such lines too, each once."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+        self.live = not quiet and sys.stderr.isatty()
+        self._warnings_shown: set[str] = set()
+
+    def say(self, text: str) -> None:
+        if not self.quiet:
+            with contextlib.suppress(OSError):
+                print(f"usmo: {text}", file=sys.stderr, flush=True)
+
+    def during_fit(self) -> contextlib.AbstractContextManager[None]:
+        """A block in which a quiet command does not announce compilation either."""
+        return silent() if self.quiet else contextlib.nullcontext()
+
+    def _show_warning(self, message: Warning | str, *_place: Any, **_more: Any) -> None:
+        text = " ".join(str(message).split())
+        if text not in self._warnings_shown:
+            self._warnings_shown.add(text)
+            self.say(f"note: {text}")
+
+    def __enter__(self) -> Messages:
+        self._caught = warnings.catch_warnings()
+        self._caught.__enter__()
+        warnings.simplefilter("always")
+        for category in _FOR_DEVELOPERS:
+            warnings.simplefilter("ignore", category)
+        warnings.showwarning = self._show_warning
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._caught.__exit__(*error)
+
+
+def put_json(value: dict[str, Any]) -> None:
+    """Print one JSON object; numbers that JSON cannot represent become text."""
+    click.echo(json.dumps(_plain(value), ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def as_rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """Columns as a list of rows, for JSON."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

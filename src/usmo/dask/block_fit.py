@@ -1,0 +1,213 @@
+"""The block solver with its shards on the workers of a cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from usmo.core.arrays import Array, Index
+from usmo.core.certificate import Certificate
+from usmo.core.problem import PUProblem
+from usmo.core.shards import PerShard, SubShards
+from usmo.core.solution import EvaluatedPoint, Solution
+from usmo.core.table import Table
+from usmo.dask.cluster import ClusterShards
+from usmo.dask.collections import Block
+from usmo.dask.driver import retry_on_loss
+from usmo.dask.partitions import Masses, Partitions, parts_of, problem_of
+from usmo.fitting.certify import CertificateShard, Certified, certify_shards, refuse_overflow
+from usmo.fitting.checkpoint import Checkpoint, text_digest
+from usmo.fitting.kernel import Attempt, solve_and_refine
+from usmo.fitting.specification import Specification
+from usmo.fitting.warm_up import compile_kernel_solvers
+from usmo.kernels.kernel import Kernel
+from usmo.kernels.matrix import KernelMatrix, row_sums
+from usmo.kernels.tables import rows_together
+from usmo.solvers import blocks
+from usmo.solvers.block_rows import BlockRows
+from usmo.solvers.block_shards import BlockShard
+from usmo.solvers.stopping import Progress, Save
+
+
+class TableShard:
+    """A block, its part of the problem, and the shards that the solver and the certificate keep for its rows."""
+
+    rows: BlockShard
+    certificate: CertificateShard
+
+    def __init__(
+        self, block: Block, classes: np.ndarray, scenario: str, prior: float, lam: float, masses: Masses,
+        kernel: Kernel, first: int,
+    ) -> None:  # fmt: skip
+        compile_kernel_solvers()
+        self.X, self.kernel, self.first = block.X, kernel, first
+        self.problem = problem_of(block, classes, scenario, prior, lam, masses)
+
+
+@dataclass(frozen=True)
+class BlockFit:
+    """A certified solution with its support, and the shards that have f - β."""
+
+    solution: Solution
+    certificate: Certificate
+    support: Index
+    vectors: Any
+    alpha: Array
+    shards: SubShards
+
+
+class BlockProblem:
+    """What the driver knows: the problem over all rows, the labelled rows, the float type of kernel rows."""
+
+    def __init__(self, table: Partitions, spec: Specification, sample: Table, prior: float, lam: float) -> None:
+        assert spec.kernel is not None
+        self.table, self.spec, self.kernel = table, spec, spec.kernel
+        self.recipe = table.classes, spec.scenario, prior, lam, table.masses(spec.scenario)
+        parts = table.gather(_describe, self.kernel, *self.recipe)
+        self.sizes = [len(part.unlabelled) for part in parts]
+        both = [
+            (part.labelled + first, part.unlabelled + first)
+            for part, first in zip(parts, table.firsts, strict=True)
+        ]
+        positives, unlabelled = (np.concatenate([rows[k] for rows in both]) for k in (0, 1))
+        c1, c2 = (np.concatenate([part.weights[k] for part in parts]) for k in (0, 1))
+        self.problem = PUProblem(positives, unlabelled, c1, c2)
+        self.P_rows = rows_together([part.P_rows for part in parts])
+        largest = max(part.largest for part in parts)
+        refuse_overflow(largest, self.problem.total, table.rows)
+        small = KernelMatrix(sample.X, self.kernel)
+        self.psd = small.is_psd(sample.rows)
+        spread = small.spread(sample.rows) if self.kernel.name == "rbf" else 0.0
+        c2_max = float(self.problem.c2.max())
+        self.dtype = blocks.float_type(self.kernel.name, largest, spread, c2_max, self.problem.total, spec.tol)
+        sums = table.gather(_unlabelled_sums, table.classes, spec.scenario, self.kernel, self.problem.n)
+        self.centre = None if sums[0] is None else np.sum(sums, axis=0) / self.problem.n
+
+    def digest(self) -> str:
+        """A digest of the table, the problem and the kernel, which a checkpoint depends on."""
+        return text_digest((self.table.digest(), self.kernel.describe(), self.recipe))
+
+    def fit(self, cache_size: float, progress: Progress | None, use: Callable[[BlockFit], None]) -> BlockFit:
+        """Solve and certify; ``use`` is called with the fit while the shards still have f - β."""
+        compile_kernel_solvers()
+        spec, began = self.spec, time.perf_counter()
+        file, resume = None, _Resume()
+        if spec.checkpoint is not None:
+            file = Checkpoint(spec.checkpoint, spec.checkpoint_seconds, self.digest(), self.problem.n)
+            stored = file.load()
+            if stored is not None:
+                resume.point, resume.start = stored
+
+        def save(sigma: Array, get_G: Callable[[], Array], target: Array) -> None:
+            resume.start, resume.point = target.copy(), None
+            if file is not None:
+                file.save(sigma, get_G, target)
+
+        def attempt(shards: ClusterShards) -> BlockFit:
+            left = None if spec.max_time is None else max(1e-3, spec.max_time - (time.perf_counter() - began))
+            solution, certificate = solve_and_refine(
+                lambda attempt: self._solve(shards, attempt, cache_size, progress, save),
+                lambda solution: self._certify(shards, solution, resume),
+                replace(spec, max_time=left), resume.start, resume.point,
+            )  # fmt: skip
+            assert resume.support is not None
+            fit = BlockFit(solution, certificate, *resume.support, SubShards(shards, "certificate"))
+            use(fit)
+            return fit
+
+        firsts = PerShard(np.cumsum([0, *self.sizes[:-1]]).tolist())
+        fit = retry_on_loss(self.table, TableShard, (*self.recipe, self.kernel, firsts), attempt)
+        if file is not None:
+            file.remove()
+        return fit
+
+    def _solve(
+        self, shards: ClusterShards, attempt: Attempt, cache_size: float, progress: Progress | None, save: Save
+    ) -> Solution:
+        problem = self.problem
+        dtype = np.dtype(np.float64 if attempt.number > 1 else self.dtype)
+        shards.gather(_open_rows, dtype, problem.n, self.centre, self.P_rows, problem.c1 / problem.total)
+        rows = BlockRows(
+            SubShards(shards, "rows"), self.sizes, dtype, cache_size, problem.n * problem.p, least=blocks.BLOCK
+        )
+        return blocks.solve(
+            problem, rows, attempt.start, point=attempt.point, tol=self.spec.tol, max_iter=attempt.max_iter,
+            max_time=attempt.max_time, progress=progress, save=save,
+        )  # fmt: skip
+
+    def _certify(self, shards: ClusterShards, solution: Solution, resume: _Resume) -> Certified:
+        resume.support = self._support(shards, solution.sigma)
+        sigma = PerShard(np.split(solution.sigma, np.cumsum(self.sizes)[:-1]))
+        shards.gather(_evaluate, *resume.support[1:], sigma)
+        parts = SubShards(shards, "certificate")
+        beta, certificate = certify_shards(parts, solution.beta, self.problem.total, self.psd)
+        G = np.concatenate(parts.gather(_get_values))
+        return Certified(replace(solution, beta=beta, G=G), certificate)
+
+    def _support(self, shards: ClusterShards, sigma: Array) -> tuple[Index, Any, Array]:
+        """Rows with non-zero coefficients: their numbers, the rows gathered here, and the coefficients."""
+        alpha = self.problem.table_coefficients(sigma, self.table.rows)
+        support = np.flatnonzero(alpha)
+        ends = np.searchsorted(support, [*self.table.firsts, self.table.rows])
+        own = [support[ends[k] : ends[k + 1]] - first for k, first in enumerate(self.table.firsts)]
+        return support, rows_together(shards.gather(_rows_at, PerShard(own))), alpha[support]
+
+
+@dataclass
+class _Resume:
+    """Where the next attempt starts after a loss: the target of the solver, and the support of the last certificate."""
+
+    start: Array | None = None
+    point: EvaluatedPoint | None = None
+    support: tuple[Index, Any, Array] | None = None
+
+
+@dataclass(frozen=True)
+class _Description:
+    """What the driver needs to know of a block."""
+
+    labelled: Index
+    unlabelled: Index
+    weights: tuple[Array, Array]
+    P_rows: Any
+    largest: float
+
+
+def _describe(
+    block: Block, kernel: Kernel, classes: np.ndarray, scenario: str, prior: float, lam: float, masses: Masses
+) -> _Description:
+    problem = problem_of(block, classes, scenario, prior, lam, masses)
+    labelled, unlabelled, weights = problem.positives, problem.unlabelled, (problem.c1, problem.c2)
+    used = problem.rows
+    largest = float(np.abs(KernelMatrix(block.X, kernel).diag(used)).max(initial=0.0)) if len(used) else 0.0
+    return _Description(labelled, unlabelled, weights, block.X[labelled], largest)
+
+
+def _unlabelled_sums(block: Block, classes: np.ndarray, scenario: str, kernel: Kernel, n: int) -> Array | None:
+    return row_sums(block.X[parts_of(block, classes, scenario)[1]], kernel, n)
+
+
+def _open_rows(shard: TableShard, dtype: Any, n: int, centre: Array | None, P_rows: Any, share: Array) -> None:
+    """Make the shard of the block solver."""
+    own = shard.X[shard.problem.unlabelled]
+    shard.rows = BlockShard.of_rows(own, shard.kernel, dtype, n, centre, shard.first, P_rows, share)
+
+
+def _rows_at(shard: TableShard, rows: Index) -> Any:
+    return shard.X[rows]
+
+
+def _evaluate(shard: TableShard, vectors: Any, alpha: Array, sigma: Array) -> None:
+    """Compute f - β on all rows in use anew, in float64."""
+    matrix = KernelMatrix(vectors, shard.kernel)
+    rows = shard.problem.positives, shard.problem.unlabelled
+    g_p, g_u = (matrix.cross_product(shard.X[part], alpha) for part in rows)
+    shard.certificate = CertificateShard(shard.problem, np.array(sigma), g_p, g_u)
+
+
+def _get_values(shard: CertificateShard) -> Array:
+    return shard.g_u

@@ -1,0 +1,151 @@
+"""The linear solver with its shards on the workers of a cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from distributed import get_worker
+from scipy import sparse
+
+from usmo.core.arrays import Array
+from usmo.core.shards import Partial, Shards
+from usmo.core.solution import PassRecord
+from usmo.core.table import Table
+from usmo.dask.cluster import ClusterShards
+from usmo.dask.collections import Block
+from usmo.dask.driver import LinearState, retry_on_loss
+from usmo.dask.partitions import Masses, Partitions, problem_of
+from usmo.estimators.decision import CALIBRATED_P, CALIBRATED_U, set_decision_of_shards
+from usmo.fitting.checkpoint import StateFile, text_digest
+from usmo.fitting.linear import GAP_SHARE, LinearModel, certify_linear, refuse_large
+from usmo.fitting.specification import Specification
+from usmo.fitting.warm_up import compile_linear_solver
+from usmo.kernels.maps import MappedFeatures, mapped_features
+from usmo.kernels.row_blocks import ArrayFeatures, Blocks, largest_row
+from usmo.solvers import linear
+from usmo.solvers.linear import WIDEST
+from usmo.solvers.linear_rows import LinearRows
+from usmo.solvers.linear_shards import LinearShard
+from usmo.solvers.stopping import Progress
+
+_SHARE = 4
+"""One byte in so many of a worker's memory is for mapped features. Beyond that, rows are mapped when they are read."""
+
+
+@dataclass(frozen=True)
+class ClusterFit:
+    """A certified model, and the shards that have σ and f - ``beta``."""
+
+    model: LinearModel
+    shards: ClusterShards
+    beta: float
+
+
+def open_shard(
+    block: Block, classes: np.ndarray, scenario: str, prior: float, lam: float, masses: Masses, mapped: Any,
+    centre: Array | None, neighbours: int,
+) -> LinearShard:  # fmt: skip
+    """The shard of a block. ``neighbours`` is the number of shards per worker, which share its memory."""
+    compile_linear_solver()
+    problem = problem_of(block, classes, scenario, prior, lam, masses)
+    features: Any = ArrayFeatures(block.X)
+    if mapped is not None:
+        limit = get_worker().memory_manager.memory_limit
+        most = None if limit is None else int(limit / _SHARE / neighbours / 8)
+        features = mapped_features(block.X, mapped, most)
+    return LinearShard(features, problem, centre)
+
+
+def fit_cluster(
+    table: Partitions,
+    mapped: Any,
+    spec: Specification,
+    prior: float,
+    lam: float,
+    *,
+    start: tuple[Array, float] | None = None,
+    progress: Progress | None = None,
+    use: Callable[[ClusterFit], None],
+) -> ClusterFit:
+    """Solve and certify on the workers; ``mapped`` is a map of the rows, None for the rows themselves.
+
+    ``use`` is called with the fit while the shards still have σ and f.
+    """
+    compile_linear_solver()
+    width = table.columns if mapped is None else mapped.width
+    if width > WIDEST:
+        raise ValueError(f"X must have at most {WIDEST} columns on a cluster, got {width}")
+    began = time.perf_counter()
+    sums = table.gather(_column_sums, mapped)
+    centre = None if sums[0] is None else np.sum(sums, axis=0) / table.rows
+    shift = np.zeros(width) if centre is None else centre
+    file = None
+    if spec.checkpoint is not None:
+        digest = text_digest((table.digest(), prior, lam, spec.scenario))
+        file = StateFile(spec.checkpoint, spec.checkpoint_seconds, digest)
+    state = LinearState(file, width, start)
+    neighbours = -(-len(table.blocks) // max(1, len(table.client.nthreads())))
+    recipe = table.classes, spec.scenario, prior, lam, table.masses(spec.scenario), mapped, centre, neighbours
+
+    def report(record: PassRecord, w: Array) -> bool | None:
+        assert progress is not None
+        return progress(record._replace(beta=record.beta - float(w @ shift)), w)
+
+    def attempt(shards: ClusterShards) -> ClusterFit:
+        rows = LinearRows(shards)
+        refuse_large(shards.merge(_largest).maxima[0], rows.total, table.rows)
+        begin = state.guess
+        left = None if spec.max_time is None else max(1e-3, spec.max_time - (time.perf_counter() - began))
+        result = linear.solve(
+            rows, centre, None if begin is None else (begin[0], begin[1] + float(begin[0] @ shift)), tol=spec.tol,
+            gap_tol=GAP_SHARE * spec.tol, max_iter=spec.max_iter, max_time=left,
+            progress=None if progress is None else report,
+            report_guess=lambda w, beta: state.note(w, beta - float(w @ shift)),
+        )  # fmt: skip
+        model = certify_linear(shards, result, centre, spec.tol)
+        fit = ClusterFit(model, shards, model.beta + float(model.coef @ shift))
+        use(fit)
+        return fit
+
+    fit = retry_on_loss(table, open_shard, recipe, attempt)
+    state.remove()
+    return fit
+
+
+def set_cluster_decision(model: Any, sample: Table | None, shards: Shards, beta: float) -> None:
+    """Set threshold and calibration; shards have the attributes of :class:`usmo.fitting.certify.CertificateShard`."""
+    shards.merge(_set_values, beta)
+    parts = shards.gather(_some_values, CALIBRATED_P // shards.size, CALIBRATED_U // shards.size)
+    f_p, c1, f_u, c2 = (np.concatenate([part[k] for part in parts]) for k in range(4))
+    # c1 and c2 are the weights in another unit
+    set_decision_of_shards(model, sample, shards, (f_p, c1 / c1.max()), (f_u, c2 / c2.max()))
+
+
+def _largest(shard: LinearShard) -> Partial:
+    return Partial((), (largest_row(shard.table),))
+
+
+def _set_values(shard: Any, beta: float) -> Partial:
+    """Give a shard the attributes of :class:`usmo.estimators.threshold.ValueShard`."""
+    shard.f, shard.weight = shard.g_u + beta, shard.problem.c2
+    shard.f_p = shard.g_p + beta
+    return Partial()
+
+
+def _some_values(shard: Any, most_p: int, most_u: int) -> tuple[Array, Array, Array, Array]:
+    """f and weight of every k-th row, weights multiplied by k."""
+    step_p, step_u = (1 + len(f) // max(1, most) for f, most in ((shard.f_p, most_p), (shard.f, most_u)))
+    on_p = shard.f_p[::step_p], step_p * shard.problem.c1[::step_p]
+    return *on_p, shard.f[::step_u], step_u * shard.problem.c2[::step_u]
+
+
+def _column_sums(block: Block, mapped: Any) -> Array | None:
+    """Σx over the rows of a block; None for a sparse one, which must stay sparse."""
+    if mapped is None and sparse.issparse(block.X):
+        return None
+    features: Any = ArrayFeatures(block.X) if mapped is None else MappedFeatures(block.X, mapped)
+    return Blocks(features).weighted_sum(np.ones(features.shape[0]))

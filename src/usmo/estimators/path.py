@@ -1,0 +1,65 @@
+"""``usmo.path``: fitted models for many λ and priors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sklearn.base import clone
+
+from usmo.estimators.preparation import Choices, choose, prepare_table, specification
+from usmo.estimators.training import set_fitted
+from usmo.fitting.path import fit_path
+
+
+def path(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    lams: Iterable[float],
+    priors: Iterable[float] | None = None,
+    sample_weight: Any = None,
+) -> list[Any]:
+    """Fitted copies of ``estimator`` for every prior and every λ, in the order given (λ fastest).
+
+    Parameters
+    ----------
+    estimator : PUSVC or LinearPUSVC
+        Its other parameters hold for all models. It is not changed. The solver is the block solver, for linear models
+        the interior point.
+    lams : sequence of float
+        Values of λ; from large to small is the cheapest order.
+    priors : sequence of float, optional
+        Class priors; without them the estimator's own ``prior`` (estimated once if it says so).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from usmo import PUSVC, path
+    >>> X = np.r_[np.linspace(1, 2, 20), np.linspace(-2, 2, 80)][:, None]
+    >>> y = np.arange(100) < 20
+    >>> models = path(PUSVC(prior=0.4), X, y, lams=[0.1, 0.01])
+    >>> [model.lam for model in models]
+    [0.1, 0.01]
+    """
+    if getattr(estimator, "approximation", None) is not None:
+        raise ValueError(f"path fits the exact kernel; got approximation={estimator.approximation!r}")
+    lams = [float(lam) for lam in lams]
+    first = clone(estimator)
+    for lam in lams:
+        first.set_params(lam=lam)._validate_params()
+    table = prepare_table(first, X, y, sample_weight)
+    spec = specification(first, table)
+    given = choose(table, spec, estimator.prior, 1.0)
+    grid = [(float(prior), lam) for prior in ([given.prior] if priors is None else priors) for lam in lams]
+    for prior, _ in grid:
+        clone(estimator).set_params(prior=prior)._validate_params()
+    fits = fit_path(table, [table.problem(prior, lam, spec.scenario) for prior, lam in grid], spec)
+    models = []
+    for (prior, lam), fit in zip(grid, fits, strict=True):
+        model = clone(estimator).set_params(lam=lam)
+        model.__dict__.update({name: value for name, value in vars(first).items() if name.endswith("_in_")})
+        set_fitted(model, table, spec, Choices(prior, lam, given.interval), fit)
+        models.append(model)
+    return models

@@ -1,0 +1,131 @@
+"""Before a fit: the validated table, the specification, and the prior and λ, given or chosen from the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from usmo.core.table import Table
+from usmo.fitting.select import Selection, select
+from usmo.fitting.specification import Specification
+from usmo.kernels.gamma import resolve_gamma
+from usmo.kernels.kernel import Kernel
+from usmo.kernels.row_blocks import Blocks, PartFeatures, as_features
+from usmo.priors import Consensus
+
+ACCEPTED: dict[str, Any] = {
+    "accept_sparse": "csr", "dtype": [np.float64, np.float32], "accept_large_sparse": True
+}  # fmt: skip
+"""Tables that all estimators accept."""
+
+PRIOR_ROWS = 50_000
+"""Rows of each kind from which a prior is estimated at most."""
+
+_FIELDS = (
+    "scenario", "solver", "tol", "max_iter", "max_time", "checkpoint", "checkpoint_seconds", "approximation",
+    "n_components",
+)  # fmt: skip
+"""Parameters of an estimator that a specification takes over unchanged."""
+
+
+def seed_of(random_state: Any) -> int:
+    """An integer from ``random_state``; 0 for None, so that fits are reproducible by default."""
+    return 0 if random_state is None else int(check_random_state(random_state).randint(2**31))
+
+
+def prepare_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Table:
+    """Validate the arguments of ``fit``. scikit-learn sets ``n_features_in_`` and column names on the model."""
+    if isinstance(X, PartFeatures):
+        y = _check_parts(X, y)
+        model.n_features_in_ = X.shape[1]
+        model.__dict__.pop("feature_names_in_", None)
+    else:
+        X, y = validate_data(model, X, y, **ACCEPTED)
+    return Table.of(X, y, sample_weight, square=getattr(model, "kernel", None) == "precomputed")
+
+
+def _check_parts(X: PartFeatures, y: Any) -> np.ndarray:
+    """The labels of a table in parts, after a pass that looks for NaN and infinity."""
+    y = np.asarray(y)
+    if y.shape != (X.shape[0],):
+        raise ValueError(f"y must have one label per row, {X.shape[0]}; got shape {y.shape}")
+    blocks, bad = Blocks(X), []
+
+    def look(part: slice) -> None:
+        if not np.isfinite(blocks.block(part)).all():
+            bad.append(part.start)
+
+    blocks.each(look)
+    if bad:
+        raise ValueError(f"Input X contains NaN or infinity, in rows {min(bad)} to {min(bad) + blocks.step - 1}")
+    return y
+
+
+def specification(model: Any, table: Table | None, gamma: float | None = None) -> Specification:
+    """The specification of an estimator; γ is given, or resolved from the table."""
+    parameters = model.get_params(deep=False)
+    kernel = None
+    if "kernel" in parameters:
+        if gamma is None:
+            assert table is not None
+            gamma = resolve_gamma(model.gamma, table.X, table.weight)
+        kernel = Kernel(model.kernel, gamma, model.degree, model.coef0)
+    fields = {name: parameters[name] for name in _FIELDS if name in parameters}
+    cache_size = parameters.get("cache_size", "auto")
+    return Specification(
+        kernel=kernel,
+        cache_size=None if cache_size == "auto" else float(cache_size),
+        seed=seed_of(model.random_state),
+        **fields,
+    )
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Prior and λ of a fit: given, or estimated with an interval and chosen by cross-validation."""
+
+    prior: float
+    lam: float
+    interval: tuple[float, float] | None = None
+    selection: Selection | None = None
+
+    def attributes(self) -> dict[str, Any]:
+        """As fitted attributes."""
+        attributes: dict[str, Any] = {"prior_": self.prior, "lam_": self.lam}
+        if self.interval is not None:
+            attributes["prior_interval_"] = self.interval
+        if self.selection is not None:
+            attributes["selection_"] = self.selection
+        return attributes
+
+
+def choose(table: Table, spec: Specification, prior: Any, lam: Any) -> Choices:
+    """Take the prior and λ as given, or estimate the prior and choose λ on the table."""
+    value, interval = (float(prior), None) if prior != "estimate" else estimate_prior(table, spec)
+    if lam != "cv":
+        return Choices(value, float(lam), interval)
+    selection = select(table, spec, value, seed=spec.seed)
+    return Choices(value, selection.lam, interval, selection)
+
+
+def estimate_prior(table: Table, spec: Specification) -> tuple[float, tuple[float, float]]:
+    """The prior and its interval, from at most ``PRIOR_ROWS`` rows of each kind."""
+    rng = np.random.default_rng(spec.seed)
+    parts = [
+        part if len(part) <= PRIOR_ROWS else np.sort(rng.choice(part, PRIOR_ROWS, replace=False))
+        for part in (table.labelled, table.unlabelled)
+    ]
+    if spec.scenario == "censored" and len(parts[0]) + len(parts[1]) < len(table.rows):
+        # the ratio of the two parts matters here, so both are sampled at one rate
+        rows = np.sort(rng.choice(table.rows, 2 * PRIOR_ROWS, replace=False))
+    else:
+        rows = np.union1d(*parts)
+    X = as_features(table.X).take(rows)
+    weight = None if table.weight is None else table.weight[rows]
+    is_labelled = np.isin(rows, table.labelled)
+    estimate = Consensus(scenario=spec.scenario, random_state=spec.seed).fit(X, is_labelled, weight)
+    return float(estimate.prior_), estimate.interval_

@@ -1,0 +1,148 @@
+"""PUSVCCV: λ and γ chosen by cross-validation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from usmo.core.arrays import Array
+from usmo.estimators.preparation import Choices, choose, prepare_table, seed_of, specification
+from usmo.estimators.pusvc import PUSVC
+from usmo.estimators.training import train
+from usmo.fitting.select import FOLDS, LAMS, select
+from usmo.fitting.specification import Specification
+
+
+class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Choose λ, and γ if several are given, by held-out PU risk, then fit to all rows.
+
+    Parameters
+    ----------
+    estimator : PUSVC or LinearPUSVC, default=None
+        The classifier; None is ``PUSVC()``. Its ``lam`` is not used.
+    lams : sequence of float, default=None
+        Values of λ; None is 0.1, 0.02, 0.005, 0.001, 0.0002.
+    gammas : sequence of float, default=None
+        Factors of the γ that the estimator would use; None is that γ alone.
+    folds : int, default=3
+        Number of folds, each with its share of labelled and unlabelled rows.
+    rule : {"one-se", "min"}, default="one-se"
+        The largest λ within one standard error of the smallest risk, or the λ of the smallest risk.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds; None gives the same folds every time.
+
+    Attributes
+    ----------
+    best_estimator_ : the fitted classifier
+    best_lam_, best_gamma_ : float
+    cv_results_ : dict of arrays
+        ``lam``, ``gamma``, ``mean_risk``, ``std_error`` for every pair tried.
+    selection_ : Selection
+    classes_, prior_, n_features_in_ : as in the classifier
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from usmo import PUSVCCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> known = y.copy()
+    >>> known[::2] = 0
+    >>> search = PUSVCCV(gammas=[0.3, 1.0]).fit((X - X.mean(0)) / X.std(0), known)
+    >>> bool(1e-4 <= search.best_lam_ <= 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        lams: Any = None,
+        gammas: Any = None,
+        folds: int = FOLDS,
+        rule: str = "one-se",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.lams = lams
+        self.gammas = gammas
+        self.folds = folds
+        self.rule = rule
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = self._base().__sklearn_tags__()
+        tags.input_tags = inner.input_tags
+        tags.classifier_tags = inner.classifier_tags
+        return tags
+
+    def _base(self) -> Any:
+        return PUSVC() if self.estimator is None else self.estimator
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PUSVCCV:
+        """Choose λ and γ, then fit to all rows."""
+        lams = LAMS if self.lams is None else [float(lam) for lam in self.lams]
+        if not lams or min(lams) <= 0:
+            raise ValueError(f"lams must be positive numbers, got {list(lams)}")
+        if self.rule not in ("one-se", "min"):
+            raise ValueError(f"rule must be 'one-se' or 'min', got {self.rule!r}")
+        if not self.folds >= 2:
+            raise ValueError(f"folds must be at least 2, got {self.folds}")
+        base = clone(self._base()).set_params(lam=lams[0])
+        base._validate_params()
+        if getattr(base, "approximation", None) is not None:
+            raise ValueError(f"PUSVCCV fits the exact kernel; got approximation={base.approximation!r}")
+        table = prepare_table(base, X, y, sample_weight)
+        spec = specification(base, table)
+        gammas = self._gammas(base, spec)
+        seed = seed_of(self.random_state)
+        given = choose(table, spec, base.prior, lams[0])
+        selection = select(
+            table, spec, given.prior, gammas, lams=lams, folds=self.folds, rule=self.rule, seed=seed
+        )  # fmt: skip
+        best = base.set_params(lam=selection.lam)
+        if self.gammas is not None:
+            best.set_params(gamma=selection.gamma)
+            spec = spec.with_gamma(selection.gamma)
+        train(best, table, spec, Choices(given.prior, selection.lam, given.interval, selection))
+        self.best_estimator_ = best
+        self.selection_, self.cv_results_ = selection, selection.results
+        self.best_lam_, self.best_gamma_ = selection.lam, selection.gamma
+        self.classes_, self.prior_ = best.classes_, best.prior_
+        self.n_features_in_ = best.n_features_in_
+        if hasattr(best, "feature_names_in_"):
+            self.feature_names_in_ = best.feature_names_in_
+        return self
+
+    def _gammas(self, base: Any, spec: Specification) -> list[float] | None:
+        """The γ to try, None for the γ of the specification."""
+        if self.gammas is None:
+            return None
+        if spec.kernel is None:
+            raise ValueError(f"gammas needs an estimator with a gamma, got {type(base).__name__}")
+        gammas = [float(factor) * spec.kernel.gamma for factor in self.gammas]
+        if not gammas or min(gammas) <= 0:
+            raise ValueError(f"gammas must be positive numbers, got {self.gammas!r}")
+        return gammas
+
+    @property
+    def scenario(self) -> str:
+        return str(self._base().scenario)
+
+    def decision_function(self, X: Any) -> Array:
+        """f(x) of the chosen classifier."""
+        check_is_fitted(self)
+        return self.best_estimator_.decision_function(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the two classes."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba(X)

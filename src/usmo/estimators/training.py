@@ -1,0 +1,97 @@
+"""Fit a prepared table and set the fitted attributes: shared by ``fit``, ``path`` and the search for λ and γ."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from usmo.core.arrays import Array
+from usmo.core.table import Table
+from usmo.estimators.callbacks import callback_bridge
+from usmo.estimators.decision import CALIBRATED_P, set_decision
+from usmo.estimators.expansion import expansion_values, kernel_expansion, map_expansion
+from usmo.estimators.fit_warnings import warn_if_short
+from usmo.estimators.preparation import Choices
+from usmo.fitting.fit import Fit, Start, fit_table
+from usmo.fitting.progress import combined, printed
+from usmo.fitting.specification import Specification
+from usmo.kernels.row_blocks import Blocks, as_features
+
+OPTIONAL = (
+    "prior_interval_", "selection_", "coef_", "_share", "compression_", "approximation_", "_map", "_map_coef",
+    "support_", "support_vectors_", "dual_coef_",
+)  # fmt: skip
+"""Attributes that not every fit sets."""
+
+
+def train(
+    model: Any,
+    table: Table,
+    spec: Specification,
+    choices: Choices,
+    start: Start | None = None,
+    context: Any = None,
+) -> None:
+    """Fit, warn if the fit falls short, and set every fitted attribute of the model."""
+    progress = printed(model.verbose, model.tol)
+    if spec.approximation is None:
+        current = partial(_current_attributes, table, spec, choices)
+        progress = combined(progress, callback_bridge(model, context, current))
+    fit = fit_table(table, spec, choices.prior, choices.lam, start=start, progress=progress)
+    warn_if_short(fit.solution.status, fit.certificate, model.tol)
+    set_fitted(model, table, spec, choices, fit)
+
+
+def set_fitted(model: Any, table: Table, spec: Specification, choices: Choices, fit: Fit) -> None:
+    """Set every fitted attribute of an estimator from a certified fit."""
+    solution, problem = fit.solution, fit.problem
+    attributes = {
+        "classes_": table.classes,
+        **choices.attributes(),
+        "certificate_": fit.certificate,
+        "n_iter_": solution.iterations,
+        "history_": solution.history,
+        "intercept_": np.array([solution.beta]),
+    }
+    if spec.kernel is None:
+        assert fit.coef is not None
+        attributes["coef_"] = fit.coef[None, :]
+    elif fit.comparison is not None:
+        assert fit.coef is not None
+        attributes |= map_expansion(fit.map, fit.coef, table.X, fit.landmarks)
+        attributes |= {"_kernel": spec.kernel, "approximation_": fit.comparison, "kernel_rows_": 0.0}
+    else:
+        alpha = fit.coefficients(table.X.shape[0])
+        attributes |= kernel_expansion(table.X, spec.kernel, alpha, solution.beta)
+        attributes["kernel_rows_"] = solution.kernel_rows
+        if model.warm_start:
+            share = attributes["_share"] = np.zeros(table.X.shape[0])
+            share[problem.unlabelled] = solution.sigma / problem.c2
+    replace_attributes(model, attributes)
+    if spec.kernel is None:
+        some = as_features(table.X).take(problem.positives[:CALIBRATED_P])
+        f_p = np.asarray(some @ model.coef_[0]).ravel() + solution.beta
+    else:
+        f_p = expansion_values(model, table.X[problem.positives])
+    set_decision(model, table, problem, f_p, solution.G + solution.beta)
+
+
+def replace_attributes(model: Any, attributes: dict[str, Any]) -> None:
+    """Set fitted attributes, and remove those of an earlier fit that this one does not set."""
+    for name in OPTIONAL:
+        model.__dict__.pop(name, None)
+    model.__dict__.update(attributes)
+
+
+def _current_attributes(
+    table: Table, spec: Specification, choices: Choices, sigma: Array, beta: float
+) -> dict[str, Any]:
+    """Fitted attributes of the present σ of a running fit, for callbacks."""
+    common = {"classes_": table.classes, **choices.attributes()}
+    alpha = table.problem(choices.prior, choices.lam, spec.scenario).table_coefficients(sigma, table.X.shape[0])
+    if spec.kernel is None:
+        coef = Blocks(as_features(table.X)).weighted_sum(alpha)
+        return {**common, "coef_": coef[None, :], "intercept_": np.array([beta])}
+    return {**common, **kernel_expansion(table.X, spec.kernel, alpha, beta)}

@@ -1,0 +1,16 @@
+"""Types of the parameters of the estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+Prior = float | Literal["estimate"]
+Lam = float | Literal["cv"]
+KernelName = Literal["linear", "rbf", "poly", "sigmoid", "precomputed"] | Callable[[Any, Any], Any]
+Gamma = float | Literal["scale", "auto"]
+Scenario = Literal["case-control", "censored"]
+Threshold = float | Literal["prior"]
+Solver = Literal["auto", "blocks", "usmo", "interior-point", "qp"]
+ApproximationName = Literal["nystroem", "rff"]
+CacheSize = float | Literal["auto"]

@@ -1,0 +1,40 @@
+"""Compile the solvers before the first fit, so that compilation is announced and not counted as part of it."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from usmo.core.problem import PUProblem
+from usmo.kernels import tiles
+from usmo.kernels.kernel import Kernel
+from usmo.kernels.matrix import KernelMatrix
+from usmo.solvers import blocks, interior, starts, usmo
+from usmo.system.compilation import announced_compilation
+
+
+@cache
+def compile_kernel_solvers() -> None:
+    """Compile them, or load them from Numba's cache, on a problem that needs passes of both kinds."""
+    toy = KernelMatrix(np.arange(20.0)[:, None], Kernel("rbf"))
+    problem = PUProblem.from_prior(0.5, 1e-3, np.arange(5), np.arange(5, 20))
+    with announced_compilation():
+        usmo.solve(problem, toy, starts.uniform(problem))
+        for dtype in (np.float32, np.float64):
+            blocks.solve(problem, blocks.local_rows(problem, toy, dtype, 1.0))
+            rows = np.zeros((1, 1), dtype=dtype)
+            tiles.rbf_block(rows, rows, rows[0], rows[0], 1.0)
+            tiles.rbf_sums(partial(_one_row, rows), 1, rows, rows[0], 1.0, rows)
+
+
+@cache
+def compile_linear_solver() -> None:
+    """Compile the loops over rows of the interior point, or load them from Numba's cache."""
+    with announced_compilation():
+        interior.warm_up()
+
+
+def _one_row(rows: Any, part: slice) -> tuple[Any, Any]:
+    return rows, rows[0]

@@ -1,0 +1,121 @@
+"""The unlabelled rows of the block solver as one object, whether they lie in one shard or in many.
+
+The rows keep σ, G and the cached kernel rows. The solver sends them changes of σ and gets back blocks of the kernel
+matrix and the state of the optimality conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from usmo.core.arrays import Array, Index
+from usmo.core.problem import PUProblem
+from usmo.core.shards import LocalShards, PerShard, Shards, SubShards
+from usmo.core.solution import EvaluatedPoint
+from usmo.kernels.matrix import KernelMatrix, KernelRows, stacked
+from usmo.solvers.block_shards import BlockShard, Conditions, merged_conditions
+from usmo.solvers.row_cache import Slots
+
+
+class BlockRows:
+    """Shards of unlabelled rows, and which kernel row is in which slot of their caches.
+
+    Nothing here depends on λ and π between runs, so the problems of a path share one object. ``entries`` counts kernel
+    values computed; ``counted`` is its value when the last run ended.
+    """
+
+    def __init__(
+        self, shards: Shards, sizes: Sequence[int], dtype: Any, cache_size: float, entries: int, least: int
+    ) -> None:
+        """``sizes`` are the rows of each shard; all caches together have ``cache_size`` megabytes."""
+        ends = np.cumsum(sizes)
+        self.shards, self.n = shards, int(ends[-1])
+        self.parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+        self.dtype, self.cache_size, self.least = np.dtype(dtype), cache_size, least
+        row_bytes = self.n * self.dtype.itemsize
+        self.slots = Slots(self.n, row_bytes, cache_size * 2**20, least=min(self.n, least))
+        self.diag = np.ones(self.n)
+        diagonals = shards.gather(BlockShard.allocate, self.slots.capacity, self.n)
+        for part, diagonal in zip(self.parts, diagonals, strict=True):
+            if diagonal is not None:
+                self.diag[part] = diagonal
+        self.entries, self.counted = entries, 0
+
+    @classmethod
+    def local(
+        cls, problem: PUProblem, kernel: KernelMatrix, dtype: Any, cache_size: float, least: int
+    ) -> BlockRows:
+        """All rows in one shard of this process."""
+        mean = kernel.product(problem.unlabelled, problem.positives, problem.c1 / problem.total)
+        shard = BlockShard(kernel.restrict(problem.unlabelled, dtype), mean, 0)
+        return cls(LocalShards(shard), [problem.n], dtype, cache_size, problem.n * problem.p, least)
+
+    @cached_property
+    def mean(self) -> Array:
+        """q/Σc1."""
+        return np.concatenate(self.shards.gather(BlockShard.get_mean))
+
+    def begin(self, problem: PUProblem, point: EvaluatedPoint | None) -> None:
+        """Begin a run from a point with its G, or from σ = 0."""
+        state = (None, None) if point is None else (self._split(point.sigma), self._split(point.G))
+        self.shards.gather(BlockShard.begin, self._split(problem.c2), problem.total, *state)
+
+    def G(self) -> Array:
+        """q - Kσ at the present σ."""
+        return np.concatenate(self.shards.gather(BlockShard.get_G))
+
+    def change(self, W: Index, change: Array, sigma: Array, *, cached: bool) -> None:
+        """Set σ on W and update G. Kernel rows come from the cache, or are computed and not kept."""
+        if cached:
+            self._with_cached(BlockShard.change_cached, W, change, sigma)
+        else:
+            self.shards.gather(BlockShard.change_uncached, self._sources(W), W, change, sigma)
+
+    def block(self, W: Index) -> tuple[Array, Array]:
+        """K[W, W] in float64, and G[W]."""
+        parts = self._with_cached(BlockShard.block, W)
+        K = parts[0][0] if len(parts) == 1 else np.hstack([block for block, _ in parts])
+        return K.astype(np.float64), np.concatenate([G for _, G in parts])
+
+    def advance(self, W: Index, change: Array, sigma: Array, count: int) -> Conditions:
+        """Set σ on W, whose kernel rows are cached, update G, and return the optimality conditions."""
+        self.slots.reserve(W)  # marks them as used
+        cached = self._split(self.slots.slot >= 0)
+        parts = self.shards.gather(
+            BlockShard.advance, W, self.slots.slot[W], change, sigma, cached, count
+        )  # fmt: skip
+        return merged_conditions(parts, count)
+
+    def open_subsample(self, sample: Index) -> BlockRows:
+        """Some of the rows as an object of its own, kept by the same shards."""
+        sums = self.shards.gather(BlockShard.row_sums, sample, len(sample))
+        centre = None if sums[0] is None else sum(sums) / len(sample)
+        self.shards.gather(BlockShard.open_subsample, sample, centre)
+        sizes = [int(np.diff(np.searchsorted(sample, [part.start, part.stop]))[0]) for part in self.parts]
+        return BlockRows(SubShards(self.shards, "subsample"), sizes, self.dtype, self.cache_size, 0, self.least)
+
+    def close_subsample(self) -> None:
+        self.shards.gather(BlockShard.close_subsample)
+
+    def _split(self, values: Any) -> PerShard:
+        return PerShard(values[part] for part in self.parts)
+
+    def _with_cached(self, method: Callable[..., Any], W: Index, *args: Any) -> list[Any]:
+        """Call a method that needs the kernel rows W in the cache; missing ones are computed first."""
+        missing, free = self.slots.reserve(W)
+        slots = self.slots.slot[W]
+        slots[slots < 0] = free
+        results = self.shards.gather(method, self._sources(missing), free, W, slots, *args)
+        self.slots.assign(missing, free)
+        return results
+
+    def _sources(self, W: Index) -> KernelRows | None:
+        """The rows of the table that kernel rows are computed from, gathered from all shards."""
+        if len(W) == 0:
+            return None
+        self.entries += len(W) * self.n
+        return stacked(self.shards.gather(BlockShard.rows_at, W))

@@ -1,0 +1,159 @@
+"""The rows of the linear solver as one object, whether they lie in one shard or in many."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from usmo.core.arrays import Array
+from usmo.core.dual import SUM_ROUNDING
+from usmo.core.shards import Partial, PerShard, Shards, SubShards
+from usmo.kernels.tables import rows_together
+from usmo.solvers.interior_rows import InteriorRows
+from usmo.solvers.linear_shards import LinearShard
+
+
+class LinearConditions(NamedTuple):
+    """The optimality conditions over all rows."""
+
+    slack: float
+    concave: float
+    nonbound: int
+    missing: float
+    """Σc1 - Σσ."""
+    deviation: float
+    """Standard deviation of f."""
+    violation: float
+
+
+class Chosen(NamedTuple):
+    """The rows that the interior point solves: Φᵀσ, Σσ, Σc2 and their number."""
+
+    pull: Array
+    sigma: Any
+    mass: float
+    size: int
+
+
+class Distances(NamedTuple):
+    """A sample of the distances of f from a threshold, and how many rows each stands for."""
+
+    sample: Array
+    counts: Array
+    wrong: int
+    """Rows whose σ does not suit their f."""
+    crossing: int
+    """Rows that may still cross a threshold."""
+
+
+class LinearRows:
+    """Shards of :class:`LinearShard`."""
+
+    def __init__(self, shards: Shards) -> None:
+        self.shards = shards
+        n, total, self.mass = shards.merge(LinearShard.measure).sums
+        self.n, self.total = int(n), float(total)
+        self.from_positives: Array = shards.merge(LinearShard.from_positives).sums[0]
+        """Σc1·x over P."""
+        self.interior = InteriorRows(SubShards(shards, "interior"))
+
+    def sample(self, size: int) -> tuple[Any, Array]:
+        """Random unlabelled rows, not centred, and their c2."""
+        sizes = [part.sums[0] for part in self.shards.gather(LinearShard.measure)]
+        ends = np.round(np.cumsum(sizes) * (size / self.n)).astype(int)
+        seeds = PerShard(self.n + k for k in range(self.shards.size))
+        parts = self.shards.gather(LinearShard.sample, PerShard(np.diff(ends, prepend=0).tolist()), seeds)
+        return rows_together([X for X, _ in parts]), np.concatenate([c2 for _, c2 in parts])
+
+    def threshold(self, w: Array, beta: float) -> tuple[LinearConditions, Array]:
+        """Set σ by thresholds of f = x·w + β, whatever its sum; returns the conditions and Φᵀα."""
+        merged = self.shards.merge(LinearShard.threshold, w, beta)
+        return self._conditions(merged), merged.sums[-1]
+
+    def measure_distances(self, tol: float, crossing: float, most: int) -> Distances:
+        """Measure how far f is from a threshold on all rows; returns about ``most`` of the distances."""
+        parts = self.shards.gather(LinearShard.measure_distances, tol, crossing, -(-most // self.shards.size))
+        return Distances(
+            sample=np.concatenate([part[0] for part in parts]),
+            counts=np.concatenate([np.full(len(part[0]), part[1]) for part in parts]),
+            wrong=sum(part[2] for part in parts),
+            crossing=sum(part[3] for part in parts),
+        )
+
+    def room(self, nearest: float) -> tuple[int, float, Any]:
+        """Number, Σc2 and Σσ of the rows at most this far from a threshold."""
+        count, mass, sigma = self.shards.merge(LinearShard.room, nearest).sums
+        return count, mass, sigma
+
+    def choose(self, nearest: float) -> Chosen:
+        """Choose these rows for the interior point."""
+        return Chosen(*self.shards.merge(LinearShard.choose, nearest).sums)
+
+    def end(self, w: Array, beta: float, near: float) -> tuple[int, Array, Any]:
+        """Make two candidates for σ; returns the number of free rows, Φᵀσ and Σσ of the vertex."""
+        free, pull, sigma = self.shards.merge(LinearShard.end, w, beta, near).sums
+        return free, pull, sigma
+
+    def free_rows(self) -> tuple[Array, Array, PerShard]:
+        """The free rows, which of them belong to f = -1, and the part of each shard."""
+        parts = self.shards.gather(LinearShard.free_rows)
+        ends = np.cumsum([0] + [len(below) for _, below in parts])
+        places = PerShard(slice(first, last) for first, last in pairwise(ends))
+        return np.concatenate([Z for Z, _ in parts]), np.concatenate([below for _, below in parts]), places
+
+    def change_free(self, change: Array, places: PerShard) -> None:
+        self.shards.gather(LinearShard.change_free, PerShard(change[place] for place in places))
+
+    def free_products(self) -> Array:
+        return self.shards.merge(LinearShard.free_products).sums[0]
+
+    def shift_free(self, x: Array) -> None:
+        self.shards.gather(LinearShard.shift_free, x)
+
+    def repair(self, which: int, total: float) -> Array:
+        """Make a candidate feasible with Σσ = ``total``; returns its Φᵀσ."""
+        totals = _split_total(self.shards.gather(LinearShard.clip, which), total)
+        return self.shards.merge(LinearShard.repair, which, totals).sums[0]
+
+    def judge(self, which: int, w: Array, beta: float, total: float) -> tuple[float, float]:
+        """KKT violation and duality gap of a candidate, on the chosen rows."""
+        merged = self.shards.merge(LinearShard.judge, which, w, beta)
+        slack, sigma = merged.sums
+        return max(0.0, sum(merged.maxima)), slack - beta * float(total - sigma)
+
+    def accept(self, which: int, w: Array, beta: float) -> LinearConditions:
+        """Take a candidate for σ and compute f on all rows."""
+        return self._conditions(self.shards.merge(LinearShard.accept, which, w, beta))
+
+    def keep_best(self) -> None:
+        self.shards.gather(LinearShard.keep_best)
+
+    def _conditions(self, merged: Partial) -> LinearConditions:
+        slack, concave, nonbound, missing, f, squares, *_ = merged.sums
+        deviation = float(np.sqrt(max(0.0, squares / self.n - (f / self.n) ** 2)))
+        violation = max(0.0, sum(merged.maxima))
+        return LinearConditions(slack, concave, int(nonbound), float(missing), deviation, violation)
+
+
+def _split_total(clipped: list[tuple[np.longdouble, float, float]], total: float) -> PerShard:
+    """Σσ for each shard, near what it has, so that all together have ``total``.
+
+    A small remainder goes to the shard of the row with the most room, a large one to the last shards that have room for
+    it. What is rounding of the total is left, however large it is for a single shard.
+    """
+    sums, widest = [part[0] for part in clipped], [part[1] for part in clipped]
+    missing = np.longdouble(total) - sum(sums, start=np.longdouble(0))
+    if abs(missing) <= SUM_ROUNDING * total:
+        pass
+    elif abs(missing) < 0.5 * max(widest):
+        sums[int(np.argmax(widest))] += missing
+    else:
+        for k in reversed(range(len(sums))):
+            room = clipped[k][2] if missing > 0 else float(sums[k])
+            part = np.sign(missing) * min(abs(missing), room)
+            sums[k] += part
+            missing -= part
+        sums[-1] += missing  # rounding
+    return PerShard(float(value) for value in sums)

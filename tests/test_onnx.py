@@ -9,9 +9,8 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, RobustScaler, StandardScaler
 
-from usmo import PUSVC, LinearPUSVC
+from usmo import PUSVC, LinearPUSVC, RampPUSVC
 from usmo.datasets import make_pu
-from usmo.estimators.ramp import RampPUSVC
 from usmo.onnx import to_onnx
 
 pytest.importorskip("onnx")
@@ -23,8 +22,8 @@ TOLERANCE = {np.float64: 1e-14, np.float32: 1e-6}
 
 def real_rows(name):
     X, y = {"digits": load_digits, "cancer": load_breast_cancer}[name](return_X_y=True)
-    known, _ = make_pu(y == (3 if name == "digits" else 1), n_positives=40, random_state=0)
-    return X / 16 if name == "digits" else X, known
+    labels, _ = make_pu(y == (3 if name == "digits" else 1), n_positives=40, random_state=0)
+    return X / 16 if name == "digits" else X, labels
 
 
 def run(model, X, dtype=np.float64):
@@ -65,9 +64,9 @@ def size_of_terms(model, X):
     ids=str,
 )
 def test_runtime_decides_as_the_model_does(model, table, dtype):
-    X, known = real_rows(table)
+    X, labels = real_rows(table)
     X = (X - X.mean(0)) / (X.std(0) + 1e-9) if table == "cancer" else X
-    model.fit(X[:500], known[:500])
+    model.fit(X[:500], labels[:500])
     rows = X[-200:].astype(dtype)
     decision, label = run(model, rows, dtype)
     expected, scale = model.decision_function(rows), size_of_terms(model, rows.astype(float))
@@ -80,9 +79,9 @@ def test_runtime_decides_as_the_model_does(model, table, dtype):
 
 def test_rows_far_from_the_origin_lose_nothing():
     """The distances are taken from the centre of the support vectors: ‖x‖² alone would cancel ten digits here."""
-    X, known = real_rows("digits")
-    near = PUSVC(0.1, gamma=0.02).fit(X[:500], known[:500])
-    far = PUSVC(0.1, gamma=0.02).fit(X[:500] + 1e5, known[:500])
+    X, labels = real_rows("digits")
+    near = PUSVC(0.1, gamma=0.02).fit(X[:500], labels[:500])
+    far = PUSVC(0.1, gamma=0.02).fit(X[:500] + 1e5, labels[:500])
     decision, _ = run(far, X[-100:] + 1e5)
     scale = size_of_terms(near, X[-100:])
     assert np.max(np.abs(decision - far.decision_function(X[-100:] + 1e5)) / scale) < 1e-10
@@ -94,8 +93,8 @@ def test_rows_far_from_the_origin_lose_nothing():
     ids=str,
 )
 def test_scalers_of_a_pipeline_are_part_of_the_graph(scalers):
-    X, known = real_rows("cancer")
-    model = make_pipeline(*scalers, LinearPUSVC(0.3)).fit(X, known)
+    X, labels = real_rows("cancer")
+    model = make_pipeline(*scalers, LinearPUSVC(0.3)).fit(X, labels)
     decision, label = run(model, X)
     np.testing.assert_allclose(decision, model.decision_function(X), rtol=1e-9, atol=1e-10)
     np.testing.assert_array_equal(label, model.predict(X))
@@ -104,8 +103,8 @@ def test_scalers_of_a_pipeline_are_part_of_the_graph(scalers):
 @pytest.mark.filterwarnings("ignore:y holds text")
 @pytest.mark.parametrize("values", [("no", "yes"), (-1, 1), (False, True), (0.0, 1.0)])
 def test_labels_are_the_values_of_y(values):
-    X, known = real_rows("cancer")
-    y = np.where(known == 1, values[1], values[0])
+    X, labels = real_rows("cancer")
+    y = np.where(labels == 1, values[1], values[0])
     model = make_pipeline(StandardScaler(), PUSVC(0.5)).fit(X, y)
     _, label = run(model, X)
     np.testing.assert_array_equal(label, model.predict(X))
@@ -113,9 +112,9 @@ def test_labels_are_the_values_of_y(values):
 
 
 def test_sparse_compressed_and_single_rows():
-    X, known = real_rows("digits")
-    thin = PUSVC(0.1).fit(sparse.csr_array(X[:500]), known[:500])
-    small = PUSVC(0.1).fit(X[:500], known[:500]).compress(X[:500], n_components=20)
+    X, labels = real_rows("digits")
+    thin = PUSVC(0.1).fit(sparse.csr_array(X[:500]), labels[:500])
+    small = PUSVC(0.1).fit(X[:500], labels[:500]).compress(X[:500], n_components=20)
     for model in (thin, small):
         for rows in (X[-1:], X[-50:], X[:0]):
             decision, label = run(model, rows)
@@ -125,17 +124,17 @@ def test_sparse_compressed_and_single_rows():
 
 
 def test_what_has_no_graph_is_refused(monkeypatch):
-    X, known = real_rows("cancer")
-    X, known = X[:100] / X.max(0), known[:100]
+    X, labels = real_rows("cancer")
+    X, labels = X[:100] / X.max(0), labels[:100]
     for model, words in [
-        (PUSVC(0.3, kernel="precomputed").fit(X @ X.T, known), "kernel must be linear, rbf, poly or sigmoid"),
-        (PUSVC(0.3, approximation="rff", n_components=9).fit(X, known), "None or 'nystroem' for ONNX, got 'rff'"),
-        (make_pipeline(Normalizer(), PUSVC(0.3)).fit(X, known), "RobustScaler; got Normalizer"),
+        (PUSVC(0.3, kernel="precomputed").fit(X @ X.T, labels), "kernel must be linear, rbf, poly or sigmoid"),
+        (PUSVC(0.3, approximation="rff", n_components=9).fit(X, labels), "None or 'nystroem' for ONNX, got 'rff'"),
+        (make_pipeline(Normalizer(), PUSVC(0.3)).fit(X, labels), "RobustScaler; got Normalizer"),
         (StandardScaler().fit(X), "model must be a PUSVC, LinearPUSVC or RampPUSVC, got StandardScaler"),
     ]:
         with pytest.raises(ValueError, match=words):
             to_onnx(model)
-    model = PUSVC(0.3).fit(X, known)
+    model = PUSVC(0.3).fit(X, labels)
     with pytest.raises(ValueError, match="dtype must be float64 or float32, got 'int8'"):
         to_onnx(model, dtype="int8")
     monkeypatch.setattr("usmo.onnx._MAX_BYTES", 1000)

@@ -8,16 +8,17 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from usmo.system.version import __version__
+
 if TYPE_CHECKING:
     from usmo.estimators.linear import LinearPUSVC
+    from usmo.estimators.path import path
     from usmo.estimators.pusvc import PUSVC
     from usmo.estimators.ramp import RampPUSVC
-    from usmo.files import load
-    from usmo.estimators.path import path
     from usmo.estimators.search import PUSVCCV
+    from usmo.files import load
 
-__all__ = ["PUSVC", "PUSVCCV", "LinearPUSVC", "RampPUSVC", "load", "path"]
-__version__ = "0.1.0.dev0"
+__all__ = ["PUSVC", "PUSVCCV", "LinearPUSVC", "RampPUSVC", "__version__", "load", "path"]
 
 _HOME = {
     "PUSVC": "usmo.estimators.pusvc",

@@ -18,10 +18,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from usmo import __version__
 from usmo.core.arrays import Array
 from usmo.estimators.base import PUClassifier
 from usmo.system.extras import load_extra
+from usmo.system.version import __version__
 
 _OPSET, _IR = 17, 8
 """Versions of 2022, which all later runtimes read; every operation used accepts float64."""

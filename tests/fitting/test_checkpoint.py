@@ -1,4 +1,4 @@
-"""Checkpoints: kills at any moment lose nothing, other data is refused, nothing is left behind."""
+"""Checkpoints: no work is lost to kills, other data are refused, no file is left."""
 
 import os
 import random
@@ -11,50 +11,50 @@ import pytest
 from tests.fits import train
 from tests.oracles import random_problem, random_table
 from usmo import PUSVC
-from usmo.fitting import kernel as training
-from usmo.fitting.checkpoint import Checkpoint, fingerprint
+from usmo.fitting.checkpoint import Checkpoint, problem_digest
+from usmo.fitting.warm_up import compile_kernel_solvers
 
 
 @pytest.fixture
-def fit():
+def slow():
+    """A problem, whose fit takes some seconds, and its kernel matrix."""
     return random_problem(0, n=4000, p=40, d=8, prior=0.3, lam=1e-5)
 
 
-def test_twenty_kills_lose_nothing(tmp_path, fit):
-    """SIGKILL at random moments; every next run goes on from the file, and the last reaches the same optimum."""
-    problem, matrix = fit
-    _, proof = train(problem, matrix, tol=1e-7)
+def test_fit_killed_twenty_times_reaches_the_same_optimum(tmp_path, slow):
+    """SIGKILL at random moments: each run continues from the file, and the last one reaches the same optimum."""
+    problem, matrix = slow
+    _, certificate = train(problem, matrix, tol=1e-7)
     file, chance = tmp_path / "state", random.Random(0)
-    kills, ends = 0, 0
+    kills = 0
     began = time.perf_counter()
     train(problem, matrix, tol=1e-7)
     seconds = time.perf_counter() - began
     while kills < 20:
         child = os.fork()
         if child == 0:
-            train(problem, matrix, tol=1e-7, checkpoint=(file, 0.0))
+            train(problem, matrix, tol=1e-7, checkpoint=file, checkpoint_seconds=0.0)
             os._exit(0)
         time.sleep(chance.uniform(0.05, 0.6) * seconds)
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             assert status == 0
-            ends += 1
             assert not file.exists()
             continue
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         kills += 1
         if file.exists():
-            assert Checkpoint(file, 0.0, fingerprint(problem, matrix), problem.n).load() is not None
-    resumed, again = train(problem, matrix, tol=1e-7, checkpoint=(file, 0.0))
+            assert Checkpoint(file, 0.0, problem_digest(problem, matrix), problem.n).load() is not None
+    resumed, again = train(problem, matrix, tol=1e-7, checkpoint=file, checkpoint_seconds=0.0)
     assert resumed.status == "optimal"
-    assert again.primal == pytest.approx(proof.primal, rel=1e-9)
+    assert again.primal == pytest.approx(certificate.primal, rel=1e-9)
     assert again.kkt_violation <= 1e-7 + 1e-9 * np.abs(resumed.G).max()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_fit_goes_on_where_it_was(tmp_path, fit):
-    problem, matrix = fit
+def test_interrupted_fit_continues_from_the_file(tmp_path, slow):
+    problem, matrix = slow
     file = tmp_path / "state"
 
     def stop(record, sigma):
@@ -62,20 +62,20 @@ def test_fit_goes_on_where_it_was(tmp_path, fit):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(problem, matrix, tol=1e-4, checkpoint=(file, 0.0), progress=stop)
+        train(problem, matrix, tol=1e-4, checkpoint=file, checkpoint_seconds=0.0, progress=stop)
     assert file.exists()
-    resumed, _ = train(problem, matrix, tol=1e-4, checkpoint=(file, 0.0))
+    resumed, _ = train(problem, matrix, tol=1e-4, checkpoint=file, checkpoint_seconds=0.0)
     whole, _ = train(problem, matrix, tol=1e-4)
     assert resumed.kernel_rows < 0.7 * whole.kernel_rows
     assert not file.exists()
 
 
-def test_other_data_parameters_or_files_are_refused(tmp_path):
+def test_checkpoints_of_other_data_and_other_files_are_refused(tmp_path):
     X, y = random_table(0, n=100, p=20)
     file = tmp_path / "state"
     problem, matrix = random_problem(0, n=100, p=20)
-    keep = Checkpoint(file, 0.0, fingerprint(problem, matrix), problem.n)
-    keep.save(np.zeros(100), lambda: np.zeros(100), np.zeros(100))
+    checkpoint = Checkpoint(file, 0.0, problem_digest(problem, matrix), problem.n)
+    checkpoint.save(np.zeros(100), lambda: np.zeros(100), np.zeros(100))
     with pytest.raises(ValueError, match="belongs to other data or parameters"):
         PUSVC(0.4, checkpoint=file).fit(X, y)
     assert file.exists()
@@ -88,14 +88,14 @@ def test_other_data_parameters_or_files_are_refused(tmp_path):
         PUSVC(0.4, checkpoint=tmp_path / "nowhere" / "state").fit(X, y)
 
 
-def test_writing_is_atomic_and_rare(tmp_path, monkeypatch):
+def test_files_are_replaced_whole_and_not_too_often(tmp_path, monkeypatch):
     problem, matrix = random_problem(0, n=50, p=5)
     file = tmp_path / "state"
-    keep = Checkpoint(file, 3600.0, fingerprint(problem, matrix), problem.n)
-    keep.save(np.zeros(50), lambda: pytest.fail("G is fetched for nothing"), np.zeros(50))
-    assert not file.exists()  # too soon
-    keep.file.seconds = 0.0
-    keep.save(np.ones(50), lambda: np.zeros(50), np.zeros(50))
+    checkpoint = Checkpoint(file, 3600.0, problem_digest(problem, matrix), problem.n)
+    checkpoint.save(np.zeros(50), lambda: pytest.fail("G is computed although nothing is written"), np.zeros(50))
+    assert not file.exists()  # the interval has not passed
+    checkpoint.file.seconds = 0.0
+    checkpoint.save(np.ones(50), lambda: np.zeros(50), np.zeros(50))
     before = file.read_bytes()
 
     def broken(*args, **options):
@@ -103,14 +103,14 @@ def test_writing_is_atomic_and_rare(tmp_path, monkeypatch):
 
     monkeypatch.setattr(np, "savez", broken)
     with pytest.raises(OSError, match="disk full"):
-        keep.save(np.zeros(50), lambda: np.zeros(50), np.zeros(50))
+        checkpoint.save(np.zeros(50), lambda: np.zeros(50), np.zeros(50))
     assert file.read_bytes() == before
-    assert [p.name for p in tmp_path.iterdir()] == ["state"]
+    assert [path.name for path in tmp_path.iterdir()] == ["state"]
 
 
-def test_model_is_the_same_with_and_without(tmp_path):
+def test_checkpoint_does_not_change_the_model(tmp_path):
     X, y = random_table(1, n=200, p=20)
-    training.compile_once()
+    compile_kernel_solvers()
     one, two = PUSVC(0.4).fit(X, y), PUSVC(0.4, checkpoint=tmp_path / "c", checkpoint_seconds=0.0).fit(X, y)
     np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
     assert list(tmp_path.iterdir()) == []

@@ -1,12 +1,11 @@
-"""Tables and kernels at the edge: one row, equal rows, huge and tiny scales, kernels that are none."""
+"""Extreme tables and kernels: one row, equal rows, huge and tiny scales, kernels that are not valid."""
 
 import warnings
 
 import numpy as np
 import pytest
-from scipy import sparse
 
-from tests.oracles import random_table, rbf
+from tests.oracles import random_table
 from usmo import PUSVC
 
 
@@ -41,7 +40,7 @@ def test_degenerate_tables_are_solved_and_certified(case, prior, kernel):
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
-def test_rbf_with_scaled_gamma_does_not_see_the_scale_of_the_columns(table, scale):
+def test_gamma_scale_makes_rbf_independent_of_the_scale_of_the_columns(table, scale):
     X, y = table
     plain, scaled = PUSVC(0.4, tol=1e-7).fit(X, y), PUSVC(0.4, tol=1e-7).fit(X * scale, y)
     np.testing.assert_allclose(scaled.decision_function(X * scale), plain.decision_function(X), atol=1e-5)
@@ -55,19 +54,19 @@ STUCK = {
 
 @pytest.mark.parametrize("solver", ["usmo", "blocks"])
 @pytest.mark.parametrize("case", list(STUCK))
-def test_fits_that_cannot_get_on_end_with_a_warning(case, solver):
-    """Columns so large that steps are rounded away or too small ever to arrive."""
+def test_fits_that_make_no_progress_end_with_a_warning(case, solver):
+    """Columns so large that steps are lost to rounding, or too small to reach the optimum."""
     X, y, prior, lam = STUCK[case]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = PUSVC(prior, lam=lam, kernel="linear", solver=solver).fit(X, y)
-    proof = model.certificate_
-    solved = proof.kkt_violation <= 1e-3 + 1e-9 * np.abs(model.decision_function(X)).max()
-    assert solved or any("short of tol" in str(w.message) for w in caught)
-    assert np.isfinite(proof.gap)
+    certificate = model.certificate_
+    solved = certificate.kkt_violation <= 1e-3 + 1e-9 * np.abs(model.decision_function(X)).max()
+    assert solved or any("before tol was met" in str(warning.message) for warning in caught)
+    assert np.isfinite(certificate.gap)
 
 
-def test_kernels_that_are_none_are_refused(table):
+def test_invalid_kernels_are_refused(table):
     X, y = table
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match="kernel must be symmetric"):
@@ -84,41 +83,6 @@ def test_kernels_that_are_none_are_refused(table):
         PUSVC(0.4, lam=1e-307).fit(X, y)
 
 
-def test_callable_may_return_a_sparse_block(table):
-    X, y = table
-    one = PUSVC(0.4, kernel=lambda A, B: sparse.csr_matrix(rbf(A, B, 0.3)), tol=1e-6).fit(X, y)
-    two = PUSVC(0.4, gamma=0.3, tol=1e-6).fit(X, y)
-    np.testing.assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-4)
-
-
-def test_sparse_rows_are_predicted_by_a_model_of_dense_rows_far_from_the_origin(table):
-    X, y = table
-    model = PUSVC(0.4, gamma=1.0).fit(X + 1e4, y)
-    for container in (sparse.csr_matrix, sparse.csr_array):
-        np.testing.assert_allclose(
-            model.decision_function(container(X + 1e4)), model.decision_function(X + 1e4), atol=1e-6
-        )
-
-
-def test_weights_of_any_size_and_float32_of_any_scale(table):
-    X, y = table
-    plain = PUSVC(0.4, tol=1e-6).fit(X, y)
-    for size in (1e308, 1e-307):
-        heavy = PUSVC(0.4, tol=1e-6).fit(X, y, sample_weight=np.full(len(y), size))
-        np.testing.assert_allclose(heavy.decision_function(X), plain.decision_function(X), atol=1e-4)
-    for size in (1e25, 1e-25):
-        scaled = PUSVC(0.4).fit((X * size).astype(np.float32), y)
-        f = scaled.decision_function((X * size).astype(np.float32))
-        np.testing.assert_allclose(f, plain.decision_function(X), atol=1e-2)
-
-
-def test_parameters_changed_after_the_fit_do_not_change_the_model(table):
-    X, y = table
-    model = PUSVC(0.4).fit(X, y)
-    before = model.decision_function(X)
-    np.testing.assert_array_equal(model.set_params(kernel="linear").decision_function(X), before)
-
-
 def test_linear_kernel_on_tiny_columns_is_solved(table):
     X, y = table
     model = PUSVC(0.4, kernel="linear").fit(X * 1e-8, y)
@@ -127,10 +91,10 @@ def test_linear_kernel_on_tiny_columns_is_solved(table):
 
 
 @pytest.mark.parametrize("balanced", [False, True])
-def test_linear_kernel_on_huge_columns_is_solved_or_warns_and_its_certificate_does_not_lie(table, balanced):
+def test_linear_kernel_on_huge_columns_is_solved_or_warns_with_a_correct_certificate(table, balanced):
     """K is of the order 1e16. The certificate is compared with the gap in extended precision."""
     X, y = table
-    if balanced:  # positives that are half of the unlabelled rows: f must stay small where K is huge
+    if balanced:  # the positives are half of the unlabelled rows: f must stay small although K is huge
         X = np.vstack([X[y == 0][::2], X[y == 0]])
         y = np.r_[np.ones(75, int), np.zeros(150, int)]
     X = X * 1e8
@@ -138,10 +102,10 @@ def test_linear_kernel_on_huge_columns_is_solved_or_warns_and_its_certificate_do
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y)
-    proof, f = model.certificate_, model.decision_function(X)
+    certificate, f = model.certificate_, model.decision_function(X)
     assert np.isfinite(f).all()
-    resolved = proof.kkt_violation <= 1e-3 + 1e-9 * np.abs(f).max()
-    assert resolved or any("short of tol" in str(w.message) for w in caught)
+    met = certificate.kkt_violation <= 1e-3 + 1e-9 * np.abs(f).max()
+    assert met or any("before tol was met" in str(warning.message) for warning in caught)
 
     wide = X.astype(np.longdouble)
     alpha = np.zeros(len(X), dtype=np.longdouble)
@@ -150,7 +114,7 @@ def test_linear_kernel_on_huge_columns_is_solved_or_warns_and_its_certificate_do
     u = wide[y == 0] @ (wide.T @ alpha) + model.intercept_[0]
     gap = (c2 * np.maximum(0, np.maximum(u, (1 + u) / 2)) - sigma * u - np.minimum(sigma, c2 - sigma)).sum()
     rounding = 1e-15 * (np.abs(wide) @ (np.abs(wide.T) @ np.abs(alpha))).max() * sigma.sum()
-    assert abs(proof.gap - gap) <= rounding
+    assert abs(certificate.gap - gap) <= rounding
 
 
 @pytest.mark.parametrize("solver", ["usmo", "blocks"])

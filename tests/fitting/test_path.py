@@ -1,63 +1,23 @@
-"""The path gives what single fits give, for fewer kernel rows."""
+"""The path shares kernel rows between its problems."""
 
 import numpy as np
-import pytest
 
 from tests.fits import train
-from tests.oracles import random_problem, random_table
-from usmo import PUSVC, path
+from tests.oracles import random_problem
 from usmo.core.problem import PUProblem
-from usmo.fitting.path import train_path
-
-LAMS = [1e-1, 1e-2, 1e-3, 1e-4]
-
-
-def test_path_equals_single_fits():
-    X, y = random_table(0, n=300, p=30, d=4)
-    models = path(PUSVC(0.4, tol=1e-6), X, y, lams=LAMS)
-    for lam, model in zip(LAMS, models, strict=True):
-        single = PUSVC(0.4, lam=lam, tol=1e-6).fit(X, y)
-        assert model.lam == lam
-        assert model.certificate_.primal == pytest.approx(single.certificate_.primal, rel=1e-6)
-        assert model.certificate_.kkt_violation <= 1e-6 + 1e-8
-        np.testing.assert_allclose(model.decision_function(X), single.decision_function(X), atol=1e-4)
-        assert model.n_features_in_ == 4
+from usmo.core.table import Table
+from usmo.fitting.path import fit_path
+from usmo.fitting.specification import Specification
 
 
-@pytest.mark.parametrize("scenario", ["case-control", "censored"])
-def test_path_over_priors_and_lambdas(scenario):
-    X, y = random_table(1, n=200, p=30, d=3)
-    models = path(PUSVC(scenario=scenario, tol=1e-6), X, y, lams=[1e-2, 1e-3], priors=[0.3, 0.5])
-    assert [(m.prior_, m.lam) for m in models] == [(0.3, 1e-2), (0.3, 1e-3), (0.5, 1e-2), (0.5, 1e-3)]
-    for model in models:
-        single = PUSVC(model.prior_, lam=model.lam, scenario=scenario, tol=1e-6).fit(X, y)
-        assert model.certificate_.primal == pytest.approx(single.certificate_.primal, rel=1e-6)
-
-
-def test_path_shares_kernel_rows():
+def test_path_computes_fewer_kernel_rows_than_separate_fits():
     problem, matrix = random_problem(2, n=3000, p=50, d=6, prior=0.2)
     problems = [
         PUProblem.from_prior(0.2, lam, problem.positives, problem.unlabelled) for lam in np.logspace(-1, -4, 10)
     ]
-    answers = train_path(problems, matrix)
-    assert all(solution.status == "optimal" for solution, _ in answers)
-    together = sum(solution.kernel_rows for solution, _ in answers)
-    apart = sum(train(p, matrix)[0].kernel_rows for p in problems)
+    table = Table(matrix.X, np.array([0, 1]), problem.positives, problem.unlabelled, None)
+    fits = fit_path(table, problems, Specification(matrix.kernel))
+    assert all(fit.solution.status == "optimal" for fit in fits)
+    together = sum(fit.solution.kernel_rows for fit in fits)
+    apart = sum(train(single, matrix)[0].kernel_rows for single in problems)
     assert together < 0.3 * apart
-
-
-def test_estimated_prior_is_estimated_once_and_the_estimator_is_left_alone():
-    X, y = random_table(3, n=150, p=30)
-    estimator = PUSVC()
-    models = path(estimator, X, y, lams=[1e-2, 1e-3])
-    assert models[0].prior_ == models[1].prior_ == PUSVC().fit(X, y).prior_
-    assert not hasattr(estimator, "dual_coef_")
-
-
-def test_bad_values_are_refused_before_any_work():
-    X, y = random_table(3, n=50, p=10)
-    with pytest.raises(ValueError, match=r"'lam'.*Got -1\.0"):
-        path(PUSVC(0.4), X, y, lams=[0.1, -1.0])
-    with pytest.raises(ValueError, match=r"'prior'.*Got 1\.5"):
-        path(PUSVC(0.4), X, y, lams=[0.1], priors=[0.2, 1.5])
-    assert path(PUSVC(0.4), X, y, lams=[]) == []

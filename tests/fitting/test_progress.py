@@ -1,10 +1,6 @@
-"""The live line and scikit-learn's callbacks."""
+"""Progress on stderr: the live line, a line per pass, and nothing without a terminal."""
 
 import io
-
-import numpy as np
-import pytest
-from sklearn.exceptions import ConvergenceWarning
 
 from tests.oracles import random_table
 from usmo import PUSVC
@@ -12,6 +8,8 @@ from usmo.fitting.progress import printed
 
 
 class Terminal(io.StringIO):
+    """A stream that claims to be a terminal."""
+
     def isatty(self):
         return True
 
@@ -28,66 +26,15 @@ def test_live_line_on_a_terminal(monkeypatch):
     assert shown[0].startswith("usmo [                    ]")
 
 
-def test_silence_elsewhere():
+def test_verbose_0_prints_nothing():
     assert printed(0, 1e-3) is None
 
 
-def test_callbacks_see_every_pass_and_a_usable_estimator():
-    pytest.importorskip("sklearn.callback")
-    X, y = random_table(0, n=400, p=30)
-    seen = []
-
-    class Watch:
-        def setup(self, estimator, context):
-            seen.append("setup")
-
-        def teardown(self, estimator, context):
-            seen.append("teardown")
-
-        def on_fit_task_begin(self, estimator, context):
-            pass
-
-        def on_fit_task_end(self, estimator, context, *, fitted_estimator=None, metadata=None):
-            if metadata is not None:
-                seen.append((metadata["kind"], np.isfinite(fitted_estimator.decision_function(X)).all()))
-
-    model = PUSVC(0.4, lam=1e-4).set_callbacks(Watch()).fit(X, y)
-    assert seen[0] == "setup"
-    assert seen[-1] == "teardown"
-    assert [entry[0] for entry in seen[1:-1]] == [record.kind for record in model.history_]
-    assert all(entry[1] for entry in seen[1:-1])
-
-
-@pytest.mark.parametrize("solver", ["blocks", "usmo"])
-def test_callback_ends_the_fit_and_is_torn_down_when_it_fails(solver):
-    pytest.importorskip("sklearn.callback")
-    X, y = random_table(0, n=400, p=30)
-    ended = []
-
-    class Stop:
-        answer = True
-
-        def setup(self, estimator, context):
-            pass
-
-        def teardown(self, estimator, context):
-            ended.append(True)
-
-        def on_fit_task_begin(self, estimator, context):
-            pass
-
-        def on_fit_task_end(self, estimator, context):
-            if self.answer is None:
-                raise RuntimeError("broken callback")
-            return self.answer
-
-    stop = Stop()
-    model = PUSVC(0.4, lam=1e-4, tol=1e-8, solver=solver).set_callbacks(stop)
-    with pytest.warns(ConvergenceWarning, match="a callback ended the fit: the KKT violation is"):
-        model.fit(X, y)
-    assert model.certificate_.kkt_violation > 1e-8
-    stop.answer = None
-    with pytest.raises(RuntimeError, match="broken callback"):
-        model.fit(X, y)
-    assert len(ended) == 2
-    assert hasattr(model, "dual_coef_")
+def test_verbose_2_prints_a_line_per_pass_and_verbose_1_nothing_without_a_terminal(capsys):
+    X, y = random_table(0, n=150, p=30, d=4)
+    model = PUSVC(0.4, verbose=2).fit(X, y)
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert len(output.err.strip().splitlines()) == len(model.history_)
+    PUSVC(0.4, verbose=1).fit(X, y)
+    assert capsys.readouterr() == ("", "")

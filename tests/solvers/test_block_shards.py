@@ -260,4 +260,4 @@ def test_read_only_arguments_compile_no_loop_again(dtype):
         blocks.solve(problem, rows_in_shards(problem, matrix, SIZES, dtype, kind=kind))
         counts.append([len(loop.dispatcher().signatures) for loop in loops])
     assert counts[0] == counts[1]
-    assert all(counts[0][k] for k in (0, -1))
+    assert counts[0][0] > 0  # the loops have run

@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
-from usmo import __version__
 from usmo.cli import failed
 from usmo.cli.options import JSON, KERNEL, LEARNING, MODEL, PRINTING, SCENARIO, SEED, TABLE, TableOptions
+from usmo.system.version import __version__
 
 
 class _Commands(click.Group):

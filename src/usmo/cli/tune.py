@@ -10,6 +10,7 @@ from usmo import PUSVCCV
 from usmo.cli.messages import Messages, put_json
 from usmo.cli.options import TableOptions
 from usmo.cli.task import classifier, read_task
+from usmo.estimators.types import Rule
 from usmo.priors import ESTIMATORS
 
 
@@ -47,7 +48,7 @@ def prior(
 
 def select(
     table: TableOptions, prior: float | str, scenario: str, kernel: str, gammas: tuple[float, ...], folds: int,
-    rule: str, seed: int, as_json: bool, quiet: bool, dry_run: bool,
+    rule: Rule, seed: int, as_json: bool, quiet: bool, dry_run: bool,
 ) -> None:  # fmt: skip
     """Choose λ and γ by cross-validation."""
     with Messages(quiet) as messages:

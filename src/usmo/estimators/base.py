@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -16,6 +16,9 @@ from usmo.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from usmo.estimators.expansion import expansion_values
 from usmo.estimators.preparation import ACCEPTED
 from usmo.files import save
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # type checkers know it without an installation
 
 
 class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -46,7 +49,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return tags
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier.
 
         Parameters

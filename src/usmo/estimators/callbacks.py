@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from usmo.core.arrays import Array
 from usmo.core.solution import PassRecord
 from usmo.solvers.stopping import Progress
 
 try:  # scikit-learn 1.9
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _with_callbacks
 except ImportError:
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in for scikit-learn before 1.9, which has no callbacks."""
 
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
+    def _with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
         return method
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def with_callbacks(method: Method) -> Method:
+    """scikit-learn's decorator, which keeps the signature but has no types."""
+    return cast(Method, _with_callbacks(method))
 
 
 def callback_bridge(

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from sklearn.base import clone
 
+from usmo.estimators.linear import LinearPUSVC
 from usmo.estimators.preparation import Choices, choose, prepare_table, specification
+from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.training import set_fitted
 from usmo.fitting.path import fit_path
 
+Classifier = TypeVar("Classifier", bound=PUSVC | LinearPUSVC)
+
 
 def path(
-    estimator: Any,
+    estimator: Classifier,
     X: Any,
     y: Any,
     *,
     lams: Iterable[float],
     priors: Iterable[float] | None = None,
     sample_weight: Any = None,
-) -> list[Any]:
+) -> list[Classifier]:
     """Fitted copies of ``estimator`` for every prior and every λ, in the order given (λ fastest).
 
     Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils.validation import check_is_fitted
 
 from usmo.core.arrays import Array
+from usmo.estimators.linear import LinearPUSVC
 from usmo.estimators.preparation import Choices, choose, prepare_table, seed_of, specification
 from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.training import train
-from usmo.fitting.select import FOLDS, LAMS, select
+from usmo.estimators.types import Rule
+from usmo.fitting.select import FOLDS, LAMS, Selection, select
 from usmo.fitting.specification import Specification
 
 
@@ -55,14 +58,22 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     True
     """
 
+    best_estimator_: PUSVC | LinearPUSVC
+    best_lam_: float
+    best_gamma_: float
+    cv_results_: dict[str, Array]
+    selection_: Selection
+    classes_: np.ndarray
+    prior_: float
+
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: PUSVC | LinearPUSVC | None = None,
         *,
-        lams: Any = None,
-        gammas: Any = None,
+        lams: Sequence[float] | None = None,
+        gammas: Sequence[float] | None = None,
         folds: int = FOLDS,
-        rule: str = "one-se",
+        rule: Rule = "one-se",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator

@@ -85,7 +85,7 @@ register(
 )
 register(
     RampPUSVC,
-    attributes=(*_UNREAD, "support_vectors_", "objective_", "objectives_", "start_"),
+    attributes=(*_UNREAD, "support_vectors_", "objective_", "objectives_", "start_", "violation_"),
     rules=_EXPANSION,
     check=_check_expansion,
 )

@@ -20,13 +20,13 @@ import numpy as np
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
-from usmo import __version__
 from usmo.files import archive
 from usmo.files.archive import FORMAT, VERSION, Pathlike
 from usmo.files.codec import Decoder, Encoder, plain
 from usmo.files.digests import fingerprint
 from usmo.files.errors import ModelFileError, need
 from usmo.files.registry import register
+from usmo.system.version import __version__
 
 __all__ = ["MAX_BYTES", "ModelFileError", "describe", "fingerprint", "load", "register", "save"]
 

@@ -24,6 +24,7 @@ from scipy import sparse
 from usmo.datasets import load, make_poker_hands
 from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.ramp import RampPUSVC
+from usmo.estimators.types import KernelName, Solver
 from usmo.fitting.warm_up import compile_kernel_solvers, compile_linear_solver
 from usmo.reproduce.cells import Row, f_measure
 from usmo.reproduce.requirements import check_requirements
@@ -75,11 +76,11 @@ def train_and_test(name: str) -> tuple[Any, np.ndarray, Any, np.ndarray, int]:
 
 def _fit(method: str, kernel: str, X: Any, y: np.ndarray, prior: float) -> tuple[Any, float]:
     """The fitted model and its relative gap."""
-    name = "rbf" if kernel == "gaussian" else kernel
+    name: KernelName = "linear" if kernel == "linear" else "rbf"
     if method == "ramp":
         return RampPUSVC(prior, lam=LAMBDA, kernel=name).fit(X, y), float("nan")
-    solver = {"qp": "qp", "usmo": "usmo", "fast": "auto" if name == "linear" else "blocks"}[method]
-    model = PUSVC(prior, lam=LAMBDA, kernel=name, solver=solver).fit(X, y)
+    solvers: dict[str, Solver] = {"qp": "qp", "usmo": "usmo", "fast": "auto" if name == "linear" else "blocks"}
+    model = PUSVC(prior, lam=LAMBDA, kernel=name, solver=solvers[method]).fit(X, y)
     return model, float(model.certificate_.relative_gap)
 
 

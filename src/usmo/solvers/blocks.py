@@ -183,6 +183,21 @@ class _Run:
         )
 
 
+    def result(self, status: Status) -> Solution:
+        """The solution, feasible to rounding. The kernel rows computed are counted from here on for the next run."""
+        sigma, G, kernel_rows = self.problem.repair(self.sigma), self.rows.G(), self.kernel_rows
+        self.rows.counted = self.rows.entries
+        return Solution(
+            sigma=sigma,
+            beta=self.problem.bias(sigma, G),
+            G=G,
+            iterations=self.rounds,
+            kernel_rows=kernel_rows,
+            history=tuple(self.limits.history),
+            status=status,
+        )
+
+
 def solve(
     problem: PUProblem,
     rows: BlockRows,
@@ -241,18 +256,7 @@ def solve(
                 status = "precision"
             limits.report(run.record("block"), run.sigma)
             limits.save(run.sigma, rows.G, run.sigma)
-    # 3) the result, feasible to rounding
-    sigma, G, kernel_rows = problem.repair(run.sigma), rows.G(), run.kernel_rows
-    rows.counted = rows.entries
-    return Solution(
-        sigma=sigma,
-        beta=problem.bias(sigma, G),
-        G=G,
-        iterations=run.rounds,
-        kernel_rows=kernel_rows,
-        history=tuple(limits.history),
-        status=status,
-    )
+    return run.result(status)
 
 
 def _subsample_start(run: _Run) -> tuple[Array, Mask]:

@@ -98,6 +98,20 @@ class _Rounds:
         """The last decision function with rows smoothed over ``width``, to start the interior point from."""
         return interior.Centre(*self.guess, 0.5 * (self.rows.mass / self.rows.n) * width)
 
+    def begin(self, start: tuple[Array, float] | None) -> tuple[int, interior.Centre | None]:
+        """Step 1, unless a start is given or rows are few; the rows for step 2, and where it starts (None: cold)."""
+        r = max(1, self.r)
+        sample = max(_PER_COLUMN * r, min(_SAMPLE, _SAMPLE_ENTRIES // r))
+        size = max(sample, self.rows.n // _SHARE)
+        if 2 * size >= self.rows.n:
+            size = self.rows.n
+        if start is None and size < self.rows.n:
+            start = self.sample(sample)
+        if start is None:
+            return size, None
+        self.threshold(*start)
+        return size, self.centre_path(max(1e-4, _START_WIDTH * self.conditions.deviation))
+
     def sample(self, size: int) -> tuple[Array, float]:
         """Step 1: w and β of a random sample of U."""
         X, c2 = self.rows.sample(size)
@@ -242,23 +256,13 @@ def solve(
     """
     limits = Limits(max_iter, max_time, progress)
     run = _Rounds(rows, centre, limits, report_guess)
-    r = max(1, run.r)
-    sample = max(_PER_COLUMN * r, min(_SAMPLE, _SAMPLE_ENTRIES // r))
-    size = max(sample, rows.n // _SHARE)
-    centred: interior.Centre | None = None
-    if 2 * size >= rows.n:
-        size = rows.n
-    if start is None and size < rows.n:
-        start = run.sample(sample)
-    if start is not None:
-        run.threshold(*start)
-        centred = run.centre_path(max(1e-4, _START_WIDTH * run.conditions.deviation))
+    size, centred = run.begin(start)
     status: Status | None = None
     best, beta = np.inf, 0.0
     for k in range(_ROUNDS):
         if status is not None:
             break
-        cold = start is None and k == 0
+        cold = centred is None
         nearest = np.inf if cold else run.nearest(size, tol)
         gap = gap_tol * (1.0 if cold else run.size)
         before = run.conditions.violation if k > 0 else np.inf

@@ -57,12 +57,27 @@ def _place(u, sigma, c2, members, position, count):  # type: ignore[no-untyped-d
 
 
 @compiled
+def _step(a, b, sigma, G, c2, diag, row_a, row_b):  # type: ignore[no-untyped-def]
+    """Raise row a and lower row b by the exact step, and update G; returns whether they moved and the gain."""
+    slope = slope_up(sigma[a], c2[a], G[a]) - slope_dn(sigma[b], c2[b], G[b])
+    eta = diag[a] + diag[b] - 2.0 * row_a[b]
+    sa, sb, gained = pair_step(slope, eta, sigma[a], sigma[b], c2[a], c2[b])
+    da, db = sa - sigma[a], sb - sigma[b]
+    if da == 0.0 and db == 0.0:
+        return False, 0.0
+    sigma[a], sigma[b] = sa, sb
+    for v in range(len(G)):
+        G[v] -= da * row_a[v] + db * row_b[v]
+    return True, gained
+
+
+@compiled
 def _whole_pass(  # type: ignore[no-untyped-def]
     first, sigma, G, c2, diag, tau, max_steps, members, position, extremes, buffer, slot, stamp, clock
 ):
     """Examine the rows from ``first`` on, each against the non-bound rows and the most critical rows so far.
 
-    G is kept up to date on all rows. Returns (code, row wanted, row to go on with, steps done, decrease of F).
+    G is updated on all rows. Returns (code, row to fetch, row to continue with, steps done, decrease of F).
     """
     n = len(sigma)
     count = 0
@@ -93,23 +108,13 @@ def _whole_pass(  # type: ignore[no-untyped-def]
             if steps >= max_steps:
                 return PAUSED, -1, u, steps, decrease
             a, b = (u, j) if gain_raise >= gain_lower else (i, u)
-            if slot[a] < 0:
-                return NEED_ROW, a, u, steps, decrease
-            clock[0] += 1
-            stamp[slot[a]] = clock[0]
-            if slot[b] < 0:
-                return NEED_ROW, b, u, steps, decrease
-            clock[0] += 1
-            stamp[slot[b]] = clock[0]
-            row_a, row_b = buffer[slot[a]], buffer[slot[b]]
-            slope = slope_up(sigma[a], c2[a], G[a]) - slope_dn(sigma[b], c2[b], G[b])
-            eta = diag[a] + diag[b] - 2.0 * row_a[b]
-            sa, sb, gained = pair_step(slope, eta, sigma[a], sigma[b], c2[a], c2[b])
-            da, db = sa - sigma[a], sb - sigma[b]
-            if da != 0.0 or db != 0.0:
-                sigma[a], sigma[b] = sa, sb
-                for v in range(n):
-                    G[v] -= da * row_a[v] + db * row_b[v]
+            for row in (a, b):
+                if slot[row] < 0:
+                    return NEED_ROW, row, u, steps, decrease
+                clock[0] += 1
+                stamp[slot[row]] = clock[0]
+            moved, gained = _step(a, b, sigma, G, c2, diag, buffer[slot[a]], buffer[slot[b]])
+            if moved:
                 count = _place(a, sigma, c2, members, position, count)
                 count = _place(b, sigma, c2, members, position, count)
                 decrease += gained

@@ -1,0 +1,43 @@
+"""Probabilities without negatives: calibrated on new rows, monotone, ½ at the decision."""
+
+import numpy as np
+
+from tests.fitting.moons import moons
+from usmo import PUSVC
+from usmo.estimators.calibration import Calibration, calibrated
+
+
+def test_probabilities_are_calibrated_on_new_rows():
+    """|mean probability - share of positives| over ten bins of the probability, on new rows of the mixture."""
+    errors = []
+    for seed in range(3):
+        X, y, _, prior = moons(0.35, 150, 1200, seed, noise=1.5)
+        Z, _, truth, _ = moons(0.35, 1, 8000, seed + 100, noise=1.5)
+        chance = PUSVC(prior, lam="cv").fit(X, y).predict_proba(Z[1:])[:, 1]
+        assert chance.min() >= 0
+        assert chance.max() <= 1
+        bins = np.minimum((chance * 10).astype(int), 9)
+        parts = [(np.mean(bins == b), abs(chance[bins == b].mean() - truth[bins == b].mean())) for b in set(bins)]
+        errors.append(sum(share * gap for share, gap in parts))
+    assert np.mean(errors) < 0.06
+
+
+def test_probability_is_monotone_and_half_at_the_decision():
+    X, y, _, prior = moons()
+    model = PUSVC(prior).fit(X, y)
+    chance, decision = model.predict_proba(X)[:, 1], model.decision_function(X)
+    np.testing.assert_array_equal(chance > 0.5, decision > 0)
+    order = np.argsort(decision)
+    assert np.all(np.diff(chance[order]) >= 0)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_calibration_finds_slopes_that_true_the_data():
+    rng = np.random.default_rng(1)
+    true = Calibration(above=1.5, below=4.0)
+    decision = rng.normal(-0.3, 1.0, 200_000)
+    positive = rng.random(len(decision)) < true(decision)
+    d_p, d_u = rng.choice(decision[positive], 8000), decision[:20_000]
+    fitted = calibrated(d_p, d_u, positive.mean(), np.ones(8000), np.ones(20_000))
+    grid = np.linspace(-3, 3, 61)
+    assert np.abs(fitted(grid) - true(grid)).max() < 0.05

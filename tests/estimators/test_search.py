@@ -1,0 +1,84 @@
+"""λ and γ chosen by cross-validation: ``lam="cv"``, PUSVCCV, and scikit-learn's grid search with a PU scorer."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import f1_score
+from sklearn.model_selection import GridSearchCV
+
+from tests.fitting.moons import moons
+from usmo import PUSVC, PUSVCCV, LinearPUSVC, path
+from usmo.metrics import pu_scorer
+
+
+def test_lam_cv_chooses_a_lambda_and_fits_with_it():
+    X, y, truth, prior = moons(seed=3)
+    model = PUSVC(prior, lam="cv").fit(X, y)
+    assert model.lam == "cv"
+    assert model.lam_ in model.selection_.lams
+    same = PUSVC(prior, lam=model.lam_).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), same.decision_function(X), atol=1e-3)
+    grid = path(PUSVC(prior), X, y, lams=model.selection_.lams)
+    best = max(f1_score(truth, m.predict(X[y == 0])) for m in grid)
+    assert f1_score(truth, model.predict(X[y == 0])) > best - 0.06
+    assert not hasattr(same, "selection_")
+    again = model.set_params(lam=0.01).fit(X, y)
+    assert not hasattr(again, "selection_")
+
+
+@pytest.mark.parametrize("scenario", ["case-control", "censored"])
+def test_search_over_lambda_and_gamma(scenario):
+    X, y, _, prior = moons(n_p=40, n_u=160)
+    search = PUSVCCV(PUSVC(prior, scenario=scenario), lams=[0.1, 0.01], gammas=[0.1, 1.0, 10.0]).fit(X, y)
+    assert set(search.cv_results_) == {"lam", "gamma", "mean_risk", "std_error"}
+    assert len(search.cv_results_["lam"]) == 6
+    assert search.best_estimator_.lam_ == search.best_lam_
+    assert search.best_estimator_.gamma == search.best_gamma_
+    np.testing.assert_array_equal(search.predict(X), search.best_estimator_.predict(X))
+    assert search.predict_proba(X).shape == (200, 2)
+    least = PUSVCCV(PUSVC(prior, scenario=scenario), lams=[0.1, 0.01], gammas=[0.1, 1.0, 10.0], rule="min").fit(
+        X, y
+    )
+    k = int(np.argmin(least.cv_results_["mean_risk"]))
+    assert (least.best_lam_, least.best_gamma_) == (least.cv_results_["lam"][k], least.cv_results_["gamma"][k])
+    clone(search)
+
+
+def test_linear_search_and_sample_weights():
+    X, y, _, prior = moons()
+    weight = np.random.default_rng(0).random(len(y)) + 0.5
+    search = PUSVCCV(LinearPUSVC(prior), lams=[1.0, 0.01]).fit(X, y, weight)
+    assert search.best_lam_ in (1.0, 0.01)
+    with pytest.raises(ValueError, match="gammas needs an estimator with a gamma"):
+        PUSVCCV(LinearPUSVC(prior), gammas=[1.0]).fit(X, y)
+
+
+def test_grid_search_with_the_pu_risk_as_score():
+    X, y, _, prior = moons(n_p=40, n_u=160)
+    search = GridSearchCV(
+        PUSVC(prior, threshold=0.0), {"lam": [0.1, 0.01, 1e-3]}, scoring=pu_scorer("double_hinge_risk"), cv=3
+    ).fit(X, y)
+    assert search.best_params_["lam"] in (0.1, 0.01, 1e-3)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"lams": []}, "lams must be positive"),
+        ({"lams": [-1.0]}, "lams must be positive"),
+        ({"folds": 1}, "folds must be at least 2"),
+        ({"rule": "best"}, "rule must be"),
+        ({"gammas": [0.0]}, "gammas must be positive"),
+        ({"folds": 500}, "folds must be at most"),
+    ],
+)
+def test_bad_searches_are_refused(arguments, message):
+    X, y, _, prior = moons(n_p=10, n_u=40)
+    with pytest.raises(ValueError, match=message):
+        PUSVCCV(PUSVC(prior), **arguments).fit(X, y)
+
+
+def test_one_positive_is_too_few_to_choose_lambda():
+    with pytest.raises(ValueError, match="lam='cv' needs at least 2 labelled positives"):
+        PUSVC(0.3, lam="cv").fit(np.arange(6.0)[:, None], [1, 0, 0, 0, 0, 0])

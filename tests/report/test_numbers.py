@@ -1,0 +1,108 @@
+"""The numbers of the report, against independent ones."""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+
+from tests.report.pages import Page, cells_of, page_of
+from usmo import PUSVC
+from usmo.report import build, refits
+from usmo.report.formatting import chance, score
+
+
+def test_the_headline_numbers_are_those_of_the_model(model, rows, text):
+    X, known = rows
+    page, n = Page(text), int((~known).sum())
+    low, high = (round(end * n) for end in model.prior_interval_)
+    marked = int((model.predict(X[~known]) == model.classes_[1]).sum())
+    assert f"Between {low} and {high} of the {n} unlabelled rows are expected to be positive" in page.text
+    assert f"about {round(model.prior_ * n)} (" in page.text
+    assert f"The decision marks {marked}." in page.text
+    assert f"From {known.sum()} rows known to be positive and {n} unlabelled rows" in page.text
+    gap = float(re.search(r"within ([\d.]+) % of the optimum", page.text)[1]) / 100
+    assert gap == pytest.approx(model.certificate_.relative_gap, rel=0.06)
+
+
+def test_the_list_holds_the_highest_unlabelled_rows_in_order(model, rows):
+    X, known = rows
+    ids = [f"id{k}" for k in range(len(known))]
+    text = build(model=model, X=X, known=known, ids=ids, top=7)
+    f = model.decision_function(X)
+    best = sorted(np.flatnonzero(~known), key=lambda k: -f[k])[:7]
+    assert cells_of(text, 1) == [ids[k] for k in best]
+    assert cells_of(text, 2) == [score(f[k]) for k in best]
+    probability = model.predict_proba(X[best])[:, 1]
+    shown = [cell.replace("&gt;", ">").replace("&lt;", "<") for cell in cells_of(text, 3)]
+    assert shown == [chance(p) for p in probability]
+
+
+def test_rows_above_the_threshold_are_marked(rows):
+    X, known = rows
+    strict = PUSVC(0.3, lam=0.01, threshold=0.5).fit(X, known)
+    text = build(model=strict, X=X, known=known, top=len(known))
+    decisions = cells_of(text, 4)
+    assert decisions.count("marked") == (strict.predict(X[~known]) == strict.classes_[1]).sum() > 0
+    assert decisions == sorted(decisions)
+    assert decisions[-1] == "not marked"
+
+
+def test_rows_without_ids_are_numbered_from_one(model, rows, text):
+    f = model.decision_function(rows[0])
+    best = max(np.flatnonzero(~rows[1]), key=lambda k: f[k])
+    assert cells_of(text, 1)[0] == str(best + 1)
+    assert "Rows are numbered from 1" in Page(text).text
+
+
+def test_quality_is_that_of_held_out_rows(model, rows, text):
+    X, known = rows
+    f = np.empty(len(known))
+    for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, known):
+        f[test] = PUSVC(model.prior_, lam=0.01).fit(X[train], known[train]).decision_function(X[test])
+    found, page = int((f[known] > 0).sum()), Page(text).text
+    assert f"Of {known.sum()} known positives held out in this way, {found} w" in page
+    auc = (roc_auc_score(known, f) - model.prior_ / 2) / (1 - model.prior_)
+    assert f"ranks above a negative{min(max(auc, 0), 1):.2f}" in page
+    recall, q = found / known.sum(), (f[~known] > 0).mean()
+    assert f"the marked rows that are positive{min(1, model.prior_ * recall / q):.2f}" in page
+
+
+def test_other_priors_give_what_separate_fits_give(model, rows):
+    X, known = rows
+    found = refits.sensitivity(model, X, known, model.decision_function(X), top=20)
+    low, high = model.prior_interval_
+    assert found.priors[0] == pytest.approx(low)
+    assert found.priors[-1] == pytest.approx(high)
+    f = model.decision_function(X[~known])
+    first = set(np.argsort(-f, kind="stable")[: found.top])
+    for prior, marked, overlap in zip(found.priors, found.positives, found.overlap, strict=True):
+        other = clone(model).set_params(prior=float(prior)).fit(X, known).decision_function(X[~known])
+        kept = len(first & set(np.argsort(-other, kind="stable")[: found.top])) / found.top
+        assert abs(marked - (other > 0).sum()) <= 1
+        assert abs(overlap - kept) <= 1.01 / found.top
+    own = int(np.argmin(abs(found.priors - model.prior_)))
+    assert found.overlap[own] == 1.0
+
+
+def test_a_fit_that_cannot_be_repeated_is_not_compared_with_others(rows):
+    X, known = rows
+    weight = np.where(X[:, 0] > 0, 1.0, 0.01)
+    weighted = PUSVC(0.4, lam=0.01).fit(X, known, sample_weight=weight)
+    assert refits.sensitivity(weighted, X, known, weighted.decision_function(X), top=20) is None
+    assert "Not computed for this report" in page_of(weighted, X, known).text
+
+
+def test_more_rows_than_the_limit_are_sampled_and_the_page_says_so(model, rows, monkeypatch):
+    X, known = rows
+    monkeypatch.setattr(refits, "ROWS", 100)
+    found = refits.sensitivity(model, X, known, model.decision_function(X), top=10)
+    assert found.sampled
+    assert found.rows == 100 - known.sum()
+    assert "on a random sample of the rows, 60 of them unlabelled" in page_of(model, X, known).text
+    censored = PUSVC(0.5, lam=0.01, scenario="censored").fit(X, known)
+    taken = refits._rows(censored, known)
+    assert len(taken) == 100
+    assert known[taken].mean() == pytest.approx(known.mean(), abs=0.01)

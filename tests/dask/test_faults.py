@@ -1,4 +1,4 @@
-"""What goes wrong on a Dask cluster: lost workers, a dead driver, values that are not numbers, leftovers."""
+"""Faults on a Dask cluster: lost workers, an interrupted driver, NaN, and what remains on the scheduler."""
 
 import os
 import signal
@@ -13,10 +13,12 @@ from dask.distributed import Client
 
 import usmo
 import usmo.dask
-from tests.dask.clusters import assert_equal_models, interrupt, lazy, processes, rows, threads
-from usmo.dask import LinearPUSVC
-from usmo.dask import cluster as clusters
-from usmo.fitting.linear import compile_linear_once
+from tests.dask.clusters import assert_equal_models, interrupt, lazy, processes, random_rows, threads
+from usmo.core.shards import Partial
+from usmo.dask import PUSVC, LinearPUSVC
+from usmo.dask.cluster import ClusterShards
+from usmo.fitting.warm_up import compile_linear_solver
+from usmo.solvers.interior_shards import InteriorShard
 
 
 @pytest.fixture(scope="module")
@@ -25,34 +27,29 @@ def client():
         yield client
 
 
-def test_values_that_are_not_numbers_name_the_worker(client, monkeypatch):
-    from usmo.core.shards import Found
-    from usmo.solvers import interior_shards as interior_rows
+def test_nan_is_an_error_that_names_the_worker(client, monkeypatch):
+    compile_linear_solver()  # by the real function
 
-    compile_linear_once()  # not with the function below
+    def predict(shard, step):
+        return Partial((np.full((2, 6), np.nan), 0.0), (1.0,))
 
-    def predict(part, step):
-        return Found((np.full((2, 6), np.nan), 0.0), (1.0,))
-
-    monkeypatch.setattr(interior_rows, "predict", predict)
-    X, y = rows()
+    monkeypatch.setattr(InteriorShard, "predict", predict)
+    X, y = random_rows()
     model = LinearPUSVC(0.3)
-    with pytest.raises(
-        ValueError, match=r"predict of partition \d on worker \S+ gave values that are not numbers"
-    ):
+    with pytest.raises(ValueError, match=r"predict of partition \d on worker \S+ returned NaN"):
         model.fit(lazy(X), lazy(y))
     assert not hasattr(model, "coef_")
 
 
-def test_nothing_stays_on_the_cluster_after_a_fit(client):
-    X, y = rows()
+def test_no_task_stays_on_the_scheduler_after_a_fit(client):
+    X, y = random_rows()
 
     def tasks():
         return client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
 
     before = tasks()
     LinearPUSVC(0.3).fit(lazy(X), lazy(y))
-    for _ in range(100):  # what is not referred to any more is released in the background
+    for _ in range(100):  # the scheduler releases tasks in the background
         if tasks() <= before:
             break
         time.sleep(0.1)
@@ -61,13 +58,13 @@ def test_nothing_stays_on_the_cluster_after_a_fit(client):
 
 
 def killer(client, monkeypatch, at):
-    """Kill the worker of some shard with SIGKILL when the driver makes a certain call."""
+    """Kill the worker of a shard by SIGKILL at the k-th call of the driver, k = ``at``."""
     pids = client.run(os.getpid)
     state = {"calls": 0, "killed": []}
-    real = clusters.Cluster._call
+    real = ClusterShards._call
 
-    def call(self, work, args, merge):
-        futures = real(self, work, args, merge)
+    def call(self, function, args, merge):
+        futures = real(self, function, args, merge)
         state["calls"] += 1
         if state["calls"] == at:
             owner = self.owners[at % len(self.owners)]
@@ -75,13 +72,13 @@ def killer(client, monkeypatch, at):
             state["killed"].append(owner)
         return futures
 
-    monkeypatch.setattr(clusters.Cluster, "_call", call)
+    monkeypatch.setattr(ClusterShards, "_call", call)
     return state
 
 
 @pytest.mark.parametrize(("name", "at"), [("LinearPUSVC", 30), ("PUSVC", 9), ("PUSVC", 20)])
-def test_a_worker_killed_in_mid_fit_does_not_change_the_optimum(name, at, monkeypatch):
-    X, y = rows()
+def test_worker_killed_during_a_fit_does_not_change_the_optimum(name, at, monkeypatch):
+    X, y = random_rows()
     plain = getattr(usmo, name)(0.3, lam=1e-3, tol=1e-5).fit(X, y)
     with processes() as client:
         state = killer(client, monkeypatch, at)
@@ -91,29 +88,52 @@ def test_a_worker_killed_in_mid_fit_does_not_change_the_optimum(name, at, monkey
 
 
 @pytest.mark.parametrize("name", ["LinearPUSVC", "PUSVC"])
-def test_a_dead_driver_goes_on_from_its_checkpoint(client, monkeypatch, tmp_path, name):
-    X, y = rows()
-    kind = getattr(usmo.dask, name)
+def test_interrupted_driver_continues_from_its_checkpoint(client, monkeypatch, tmp_path, name):
+    X, y = random_rows()
+    estimator = getattr(usmo.dask, name)
     plain = getattr(usmo, name)(0.3, lam=1e-3, tol=1e-5).fit(X, y)
     file = tmp_path / "fit.npz"
-    model = kind(0.3, lam=1e-3, tol=1e-5, checkpoint=file, checkpoint_seconds=0)
+    model = estimator(0.3, lam=1e-3, tol=1e-5, checkpoint=file, checkpoint_seconds=0)
     interrupt(monkeypatch, model, lazy(X), lazy(y))
     assert file.exists()
     with pytest.raises(ValueError, match=r"belongs to other data or parameters"):
-        kind(0.3, lam=1e-2, checkpoint=file).fit(lazy(X), lazy(y))
+        estimator(0.3, lam=1e-2, checkpoint=file).fit(lazy(X), lazy(y))
     model.fit(lazy(X), lazy(y))
     assert not file.exists()
     work = "n_iter_" if name == "LinearPUSVC" else "kernel_rows_"
-    assert getattr(model, work) < getattr(kind(0.3, lam=1e-3, tol=1e-5).fit(lazy(X), lazy(y)), work)
+    assert getattr(model, work) < getattr(estimator(0.3, lam=1e-3, tol=1e-5).fit(lazy(X), lazy(y)), work)
     assert_equal_models(model, plain, X, atol=1e-4)
     file.write_bytes(b"nonsense")
     with pytest.raises(ValueError, match=r"is not a checkpoint of usmo"):
         model.fit(lazy(X), lazy(y))
 
 
-def test_a_cluster_of_separate_processes_started_from_the_command_line(tmp_path):
+def make_kernel():
+    def kernel(A, B):
+        return (A @ B.T + 1.0) ** 2
+
+    return kernel
+
+
+def test_checkpoint_belongs_to_a_table_and_to_the_name_of_a_callable_kernel(client, monkeypatch, tmp_path):
+    X, y = random_rows()
+    file = tmp_path / "fit.npz"
+    for model in (
+        LinearPUSVC(0.3, lam=1e-3, checkpoint=file, checkpoint_seconds=0),
+        PUSVC(0.3, lam=1e-3, kernel=make_kernel(), checkpoint=file, checkpoint_seconds=0),
+    ):
+        interrupt(monkeypatch, model, lazy(X), lazy(y))
+        with pytest.raises(ValueError, match=r"belongs to other data"):
+            model.fit(lazy(X), lazy(y[::-1].copy()))
+        if isinstance(model, PUSVC):
+            model.set_params(kernel=make_kernel())
+        model.fit(lazy(X), lazy(y))
+        assert not file.exists()
+
+
+def test_cluster_started_from_the_command_line(tmp_path):
     """``dask scheduler``, ``dask worker``, and the client in a third process."""
-    X, y = rows()
+    X, y = random_rows()
     plain = usmo.LinearPUSVC(0.3, lam=1e-3, tol=1e-5).fit(X, y)
     file = tmp_path / "scheduler.json"
     dask = Path(sys.executable).with_name("dask")

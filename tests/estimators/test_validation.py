@@ -41,9 +41,7 @@ BAD_PARAMETERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"), BAD_PARAMETERS, ids=[str(parameters) for parameters, _ in BAD_PARAMETERS]
-)
+@pytest.mark.parametrize(("parameters", "message"), BAD_PARAMETERS, ids=[str(case[0]) for case in BAD_PARAMETERS])
 def test_bad_parameters_are_named_with_what_is_accepted(table, parameters, message):
     model = PUSVC().set_params(**parameters)
     with pytest.raises(ValueError, match=message):

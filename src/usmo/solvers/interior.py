@@ -53,7 +53,11 @@ class Centre:
 
 @dataclass(frozen=True)
 class InteriorPoint:
-    """The last iterate: ``gap`` is the sum of the products, ``residual`` that of w = v - Φᵀσ. σ stays with the rows."""
+    """The last iterate. σ stays with the rows.
+
+    ``gap`` is the sum of the products, ``residual`` that of w = v - Φᵀσ, and ``converged`` tells whether both are as
+    small as required.
+    """
 
     w: Array
     beta: float
@@ -61,6 +65,7 @@ class InteriorPoint:
     gap: float
     residual: float
     iterations: int
+    converged: bool
 
 
 class _System:
@@ -142,7 +147,7 @@ def solve(
         iterations += 1
         if save is not None:
             save(w, beta)
-    return InteriorPoint(w, beta, mu, products, violated, iterations)
+    return InteriorPoint(w, beta, mu, products, violated, iterations, bool(merit <= 1.0))
 
 
 def _normal_equations(equations: Equations, v: Array, w: Array, total: float) -> tuple[_System, Array, Array]:

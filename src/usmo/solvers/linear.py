@@ -187,12 +187,19 @@ class _Rounds:
         self, rows: InteriorRows, v: Array, total: float, start: interior.Centre | None, goal: float,
         report_guess: Guess | None,
     ) -> interior.InteriorPoint:  # fmt: skip
-        with steady_blas(self.r):
+        def solve(start: interior.Centre) -> interior.InteriorPoint:
             point = interior.solve(
-                rows, v, total, start or interior.cold(rows, v, total), goal=goal, most=self.steps_left,
-                deadline=self.limits.deadline, save=report_guess,
+                rows, v, total, start, goal=goal, most=self.steps_left, deadline=self.limits.deadline,
+                save=report_guess,
             )  # fmt: skip
-        self.steps += point.iterations
+            self.steps += point.iterations
+            return point
+
+        with steady_blas(self.r):
+            point = solve(start or interior.cold(rows, v, total))
+            if start is not None and not point.converged and self.limits.reached(self.steps) is None:
+                # a start far from the solution can stall; the cold start does not
+                point = solve(interior.cold(rows, v, total))
         self.guess = point.w, point.beta
         if self.report_guess is not None:
             self.report_guess(*self.guess)

@@ -1,0 +1,131 @@
+"""PUSVC on a Dask cluster: the optimum of one machine, for all kernels and collections, and what is sent."""
+
+import dask.dataframe as dd
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import usmo
+from tests.dask.clusters import accounts, assert_equal_models, lazy, lazy_csr, random_rows, threads
+from usmo import PUSVCCV
+from usmo.dask import PUSVC, driver
+
+
+@pytest.fixture(scope="module")
+def client():
+    with threads() as client:
+        yield client
+
+
+KERNELS = {
+    "rbf": {},
+    "gamma": {"gamma": 0.7},
+    "poly": {"kernel": "poly", "degree": 2, "coef0": 1.0},
+    "callable": {"kernel": lambda A, B: (A @ B.T + 1.0) ** 2},
+    "censored": {"scenario": "censored"},
+    "nystroem": {"approximation": "nystroem", "n_components": 60},
+    "rff": {"approximation": "rff", "n_components": 60},
+}
+
+
+DIAGONALS = {
+    "poly": lambda X, gamma: (gamma * (X**2).sum(axis=1) + 1.0) ** 2,
+    "callable": lambda X, gamma: ((X**2).sum(axis=1) + 1.0) ** 2,
+}
+"""k(x, x) of the kernels for which it is not 1."""
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernel_optimum_is_that_of_one_machine(client, name):
+    """4,000 rows, so that the solver starts from a subsample."""
+    X, y = random_rows(n=4000)
+    chunks = (1000, 7, 1600, 1543)
+    parameters = {"lam": 1e-3, "tol": 1e-4, **KERNELS[name]}
+    plain = usmo.PUSVC(0.3, **parameters).fit(X, y)
+    model = PUSVC(0.3, **parameters).fit(lazy(X, chunks), lazy(y, chunks))
+    diagonal = DIAGONALS[name](X, plain._kernel.gamma) if name in DIAGONALS else None
+    assert_equal_models(model, plain, X, atol=1e-3, diagonal=diagonal)
+    assert model.kernel_rows_ == pytest.approx(plain.kernel_rows_, rel=0.02)
+    if name == "rff":
+        assert not hasattr(model, "support_")
+        return
+    if name == "nystroem":
+        assert model.approximation_.changed == pytest.approx(plain.approximation_.changed, abs=0.01)
+    assert len(np.setxor1d(model.support_, plain.support_)) <= 0.002 * len(plain.support_)
+    np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
+
+
+@pytest.mark.parametrize("collection", ["csr", "frame", "weights"])
+def test_kernel_optimum_from_all_collections(client, collection):
+    X, y = random_rows(n=1500)
+    chunks = (400, 7, 700, 543)
+    dX, dy, weight = lazy(X, chunks), lazy(y, chunks), None
+    if collection == "csr":
+        X = np.where(np.abs(X) > 1.0, X, 0.0)
+        dX, X = lazy_csr(X, chunks), sparse.csr_matrix(X)
+    if collection == "frame":
+        X = pd.DataFrame(X, columns=list("abcde"))
+        dX, dy = dd.from_pandas(X, npartitions=3), dd.from_pandas(pd.Series(y), npartitions=3)
+    if collection == "weights":
+        weight = np.random.default_rng(1).integers(0, 3, len(y)).astype(float)
+    plain = usmo.PUSVC(0.3, lam=1e-3, tol=1e-5).fit(X, y, weight)
+    model = PUSVC(0.3, lam=1e-3, tol=1e-5).fit(dX, dy, weight)
+    assert_equal_models(model, plain, X, atol=1e-4)
+    if (
+        collection != "csr"
+    ):  # CSR rows are partly equal, and the optimum does not determine how σ is split between equal rows
+        assert len(np.setxor1d(model.support_, plain.support_)) <= 0.002 * len(plain.support_)
+    assert type(model.local()) is usmo.PUSVC
+    np.testing.assert_allclose(model.decision_function(dX).compute(), plain.decision_function(X), atol=1e-4)
+
+
+def test_two_labelled_rows_among_many(client, monkeypatch):
+    monkeypatch.setattr(driver, "PRIOR_ROWS", 50)
+    X, y = random_rows(n=458, p=2)
+    chunks = (100, 160, 200)
+    for scenario in ("censored", "case-control"):
+        plain = usmo.PUSVC(0.3, scenario=scenario, tol=1e-5).fit(X, y)
+        model = PUSVC(0.3, scenario=scenario, tol=1e-5).fit(lazy(X, chunks), lazy(y, chunks))
+        assert_equal_models(model, plain, X, atol=1e-4)
+
+
+def test_only_rows_of_working_sets_and_of_the_support_are_sent(client, monkeypatch):
+    """Whole rows are sent only if they are labelled, if their σ changes, or at the end if they are in the support."""
+    records = accounts(monkeypatch)
+    X, y = random_rows(n=4000)
+    chunks = (1000, 7, 1600, 1543)
+    model = PUSVC(0.3, lam=1e-3).fit(lazy(X, chunks), lazy(y, chunks))
+    ((_, answered),) = records
+    row = 4 * 5 + 4  # float32 values and the norm
+    # a row is sent whenever its kernel row is computed, over all rows or over those of a subsample
+    assert answered["rows_at"] <= row * 1.35 * (model.kernel_rows_ - y.sum())
+    assert answered["_rows_at"] == 8 * 5 * len(model.support_)  # for the certificate and the model
+
+
+def test_parameters_that_do_not_work_on_a_cluster_are_refused(client):
+    X, y = random_rows(n=300, p=30)
+    chunks = (100, 100, 130)
+    for parameters, message in (
+        ({"kernel": "linear"}, r"kernel='linear' is not for a cluster; usmo.dask.LinearPUSVC"),
+        ({"kernel": "precomputed"}, r"kernel='precomputed' is not for a cluster"),
+        ({"solver": "qp"}, r"solver must be 'auto' or 'blocks' on a cluster, got 'qp'"),
+        ({"warm_start": True}, r"warm_start does not work on a cluster"),
+        ({"approximation": "rff", "kernel": "poly"}, r"approximation='rff' needs kernel='rbf'"),
+        ({"kernel": "poly", "degree": 200, "gamma": 1e3}, r"the kernel overflows on these rows"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            PUSVC(0.3, **parameters).fit(lazy(X, chunks), lazy(y, chunks))
+
+
+def test_selection_runs_on_the_cluster_through_joblib(client):
+    X, y = random_rows(n=400, p=60)
+    search = PUSVCCV(usmo.PUSVC(0.3), lams=[0.1, 0.01], gammas=[0.5, 1.0])
+    local = search.fit(X, y).cv_results_
+    before = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
+    with joblib.parallel_config("dask"):
+        remote = search.fit(X, y).cv_results_
+    assert client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter) > before
+    for name in local:
+        np.testing.assert_allclose(remote[name], local[name], rtol=1e-9)

@@ -1,6 +1,6 @@
-"""The block solver's table: python -m benchmarks.blocks [figure …]   (figures: see FIGURES below)
+"""Measure the block solver: python -m benchmarks.blocks [figure …]   (figures: see FIGURES below)
 
-Every figure is a ratio or a count from one run; times are the best of several. With USMO_DATA set.
+Every figure is a ratio or a count of one run; times are the best of several. USMO_DATA must be set.
 """
 
 from __future__ import annotations
@@ -20,30 +20,21 @@ import psutil
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
+from benchmarks.fits import best_time, fit, solve_blocks
 from benchmarks.large import NAMES, problem, pu_table
 from usmo import PUSVC, path
 from usmo.core.problem import PUProblem
-from usmo.fitting import certify as judging
-from usmo.fitting.kernel import compile_once, train
+from usmo.fitting import certify
+from usmo.fitting.warm_up import compile_kernel_solvers
 from usmo.kernels.matrix import KernelMatrix
 from usmo.kernels.tiles import rbf_block
-from usmo.solvers import block_shards as columns
-from usmo.solvers import blocks
+from usmo.solvers import block_shards, blocks
 
 LAMBDAS = (1e-3, 1e-4, 1e-5)
 
 
-def best(work: Callable[[], object], times: int = 3) -> float:
-    found = []
-    for _ in range(times):
-        began = time.perf_counter()
-        work()
-        found.append(time.perf_counter() - began)
-    return min(found)
-
-
 def rows_alone(task: PUProblem, kernel: KernelMatrix, solver_rows: float, dtype: object, support: int) -> float:
-    """Seconds for the kernel rows of a fit by the same tiles: the solver's in fresh memory, the certificate's."""
+    """Seconds for the kernel rows of a fit alone: those of the solver, in new memory, and those of the certificate."""
     n = task.n
     matrix = kernel.restrict(task.unlabelled, dtype)
     whole = KernelMatrix(kernel.X, kernel.kernel)
@@ -56,7 +47,7 @@ def rows_alone(task: PUProblem, kernel: KernelMatrix, solver_rows: float, dtype:
             left -= blocks.BLOCK
         whole.product(everything, everything[: min(support, n)], np.ones(min(support, n)))
 
-    return best(work)
+    return best_time(work)
 
 
 def figure_rows() -> None:
@@ -66,8 +57,8 @@ def figure_rows() -> None:
         for lam in LAMBDAS:
             task, kernel = problem(name, 10_000, lam)
             dtype = blocks.precision(task, kernel, 1e-3)
-            solution, proof = train(task, kernel)
-            seconds = best(lambda task=task, kernel=kernel: train(task, kernel))
+            solution, certificate = fit(task, kernel)
+            seconds = best_time(lambda task=task, kernel=kernel: fit(task, kernel))
             share = np.count_nonzero(solution.sigma) / task.n
             support = np.count_nonzero(task.table_coefficients(solution.sigma, len(kernel)))
             alone = rows_alone(task, kernel, solution.kernel_rows, dtype, support)
@@ -76,7 +67,8 @@ def figure_rows() -> None:
             print(
                 f"  {name:8s} lam {lam:g}  rows/n {solution.kernel_rows / task.n:.3f}  nnz/n {share:.3f}  over "
                 f"{over[-1]:.3f}  rounds {solution.iterations:3d}  {np.dtype(dtype).name}  "
-                f"gap {proof.relative_gap:.1e}  kkt {proof.kkt_violation:.1e}  time/rows alone {ratios[-1]:.2f}",
+                f"gap {certificate.relative_gap:.1e}  kkt {certificate.kkt_violation:.1e}  "
+                f"time/rows alone {ratios[-1]:.2f}",
                 flush=True,
             )
     print(f"  over nnz/n: mean {np.mean(over):.3f}, worst {np.max(over):.3f}   (promised ≤ 0.25, ≤ 0.5)")
@@ -89,10 +81,10 @@ def figure_tiles() -> None:
     for d, promised in ((10, 4.0), (784, 1.3)):
         A, B = rng.normal(size=(1000, d)), rng.normal(size=(5000, d))
         a2, b2 = np.einsum("ij,ij->i", A, A), np.einsum("ij,ij->i", B, B)
-        theirs = best(lambda A=A, B=B, d=d: rbf_kernel(A, B, gamma=1 / d), 15)
-        ours = best(lambda A=A, B=B, a2=a2, b2=b2, d=d: rbf_block(A, B, a2, b2, 1 / d), 15)
+        theirs = best_time(lambda A=A, B=B, d=d: rbf_kernel(A, B, gamma=1 / d), 15)
+        ours = best_time(lambda A=A, B=B, a2=a2, b2=b2, d=d: rbf_block(A, B, a2, b2, 1 / d), 15)
         low = [x.astype(np.float32) for x in (A, B, a2, b2)]
-        single = best(lambda low=low, d=d: rbf_block(*low, 1 / d), 15)
+        single = best_time(lambda low=low, d=d: rbf_block(*low, 1 / d), 15)
         print(f"  d {d:4d}: {theirs / ours:5.2f} × faster (promised {promised}); float32 {theirs / single:.2f} ×")
 
 
@@ -107,39 +99,39 @@ def figure_rivals() -> None:
     for name in NAMES:
         for n in (10_000, 20_000):
             X, y, prior = pu_table(name, n)
-            ours = best(lambda X=X, y=y, prior=prior: PUSVC(prior, lam=1e-4).fit(X, y), 2)
+            ours = best_time(lambda X=X, y=y, prior=prior: PUSVC(prior, lam=1e-4).fit(X, y), 2)
             line = f"  {name:8s} n {n:6d}  ours {ours:6.2f} s"
             for rival, make in (("SVC", SVC), ("sklearnex", FastSVC)):
                 if make is None:
                     continue
-                theirs = best(
+                theirs = best_time(
                     lambda X=X, y=y, make=make: make(class_weight="balanced").fit(X, y), 1 if n > 10_000 else 2
                 )
                 ratios[rival].append(theirs / ours)
                 line += f"   {rival} {theirs / ours:6.2f} × our time"
             print(line, flush=True)
-    for rival, found in ratios.items():
-        if found:
-            print(f"  {rival}: {np.exp(np.mean(np.log(found))):.2f} × our time on (geometric) average")
+    for rival, values in ratios.items():
+        if values:
+            print(f"  {rival}: {np.exp(np.mean(np.log(values))):.2f} × our time on (geometric) average")
 
 
 def figure_qp() -> None:
     print("fit against solver='qp' (MNIST, λ = 1e-4)")
     for n in (2000, 4000):
         X, y, prior = pu_table("mnist", n)
-        ours = best(lambda X=X, y=y, prior=prior: PUSVC(prior, lam=1e-4).fit(X, y))
-        theirs = best(lambda X=X, y=y, prior=prior: PUSVC(prior, lam=1e-4, solver="qp").fit(X, y), 1)
+        ours = best_time(lambda X=X, y=y, prior=prior: PUSVC(prior, lam=1e-4).fit(X, y))
+        theirs = best_time(lambda X=X, y=y, prior=prior: PUSVC(prior, lam=1e-4, solver="qp").fit(X, y), 1)
         print(f"  n {n}: {theirs / ours:.0f} × faster   (promised 50)", flush=True)
 
 
 def figure_mnist() -> None:
-    print("MNIST n = 59,900, rbf, λ = 1e-4, τ = 1e-3, in a process of its own")
+    print("MNIST n = 59,900, rbf, λ = 1e-4, τ = 1e-3, in its own process")
     subprocess.run([sys.executable, "-m", "benchmarks.blocks", "--mnist"], check=True)
 
 
 def measure_mnist() -> None:
     X, y, prior = pu_table("mnist", 59_900)
-    compile_once()
+    compile_kernel_solvers()
     before = psutil.Process().memory_info().rss
     began = time.perf_counter()
     model = PUSVC(prior, lam=1e-4).fit(X, y)
@@ -159,8 +151,8 @@ def figure_path() -> None:
     for name in ("mnist", "bank"):
         X, y, prior = pu_table(name, 10_000)
         lams = np.logspace(-1, -5, 20)
-        one = best(lambda X=X, y=y, prior=prior: PUSVC(prior, lam=1e-5).fit(X, y), 2)
-        many = best(lambda X=X, y=y, prior=prior, lams=lams: path(PUSVC(prior), X, y, lams=lams), 1)
+        one = best_time(lambda X=X, y=y, prior=prior: PUSVC(prior, lam=1e-5).fit(X, y), 2)
+        many = best_time(lambda X=X, y=y, prior=prior, lams=lams: path(PUSVC(prior), X, y, lams=lams), 1)
         models = path(PUSVC(prior), X, y, lams=lams)
         worst = max(model.certificate_.kkt_violation for model in models)
         rows = sum(model.kernel_rows_ for model in models) / 10_000
@@ -178,7 +170,7 @@ def figure_growth() -> None:
             X, y, prior = pu_table(name, n)
             models: list[PUSVC] = []
             seconds.append(
-                best(lambda X=X, y=y, prior=prior, m=models: m.append(PUSVC(prior, lam=1e-4).fit(X, y)), 2)
+                best_time(lambda X=X, y=y, prior=prior, m=models: m.append(PUSVC(prior, lam=1e-4).fit(X, y)), 2)
             )
             rows.append(models[0].kernel_rows_)
         exponents = [np.polyfit(np.log(sizes), np.log(values), 1)[0] for values in (seconds, rows)]
@@ -191,16 +183,16 @@ def figure_growth() -> None:
 
 def figure_compile() -> None:
     print("first fit on a cold Numba cache against a warm one")
-    fit = "PUSVC(0.5).fit(np.arange(8.0)[:, None], [0, 0, 0, 0, 0, 1, 1, 1])"
-    code = f"import numpy as np; from usmo import PUSVC; {fit}"
+    call = "PUSVC(0.5).fit(np.arange(8.0)[:, None], [0, 0, 0, 0, 0, 1, 1, 1])"
+    code = f"import numpy as np; from usmo import PUSVC; {call}"
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
 
         def run() -> None:
             subprocess.run([sys.executable, "-c", code], env=environment, check=True, stderr=subprocess.PIPE)
 
-        cold = best(run, 1)
-        warm = best(run)
+        cold = best_time(run, 1)
+        warm = best_time(run)
     print(f"  cold adds {cold - warm:.1f} s (promised ≤ 10, announced on stderr), {cold / warm:.1f} × warm")
 
 
@@ -220,25 +212,25 @@ def figure_shares() -> None:
 
             return run
 
-        def marked(self: object, *args: object, work: Callable = blocks._Run.round, s: dict = spent) -> object:
+        def in_round(self: object, *args: object, work: Callable = blocks._Run.round, s: dict = spent) -> object:
             s["round"] = True
             answer = work(self, *args)
             s["round"] = False
             return answer
 
         with (
-            mock.patch.object(columns, "subtract_rows", timed(columns.subtract_rows, "update")),
-            mock.patch.object(judging, "fresh_values", timed(judging.fresh_values, "certificate")),
-            mock.patch.object(blocks._Run, "round", marked),
+            mock.patch.object(block_shards, "subtract_rows", timed(block_shards.subtract_rows, "update")),
+            mock.patch.object(certify, "decision_values", timed(certify.decision_values, "certificate")),
+            mock.patch.object(blocks._Run, "round", in_round),
         ):
-            whole = best(lambda task=task, kernel=kernel: train(task, kernel), 1)
+            whole = best_time(lambda task=task, kernel=kernel: fit(task, kernel), 1)
         shares = {part: spent[part] / whole for part in ("certificate", "update")}
         line = f"  {name:8s} certificate {shares['certificate']:.2f}  update in rounds {shares['update']:.3f}"
         base = 0.0
         for size in (512, 256, 1024):
             with mock.patch.object(blocks, "BLOCK", size):
-                seconds = best(lambda task=task, kernel=kernel: blocks.solve(task, kernel))
-                rows = blocks.solve(task, kernel).kernel_rows / task.n
+                seconds = best_time(lambda task=task, kernel=kernel: solve_blocks(task, kernel))
+                rows = solve_blocks(task, kernel).kernel_rows / task.n
             base = base or seconds
             line += f"  block {size}: time {seconds / base:.2f} rows/n {rows:.3f}"
         print(line, flush=True)
@@ -257,6 +249,6 @@ if __name__ == "__main__":
     if arguments.mnist:
         measure_mnist()
     else:
-        compile_once()
+        compile_kernel_solvers()
         for name in arguments.figures:
             FIGURES[name]()

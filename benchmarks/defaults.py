@@ -1,9 +1,9 @@
-"""With nothing set by the user: python -m benchmarks.defaults [--draws 2]   (USMO_DATA set, extra usmo-learn[bench])
+"""Default parameters: python -m benchmarks.defaults [--draws 2]   (USMO_DATA set, extra usmo-learn[bench])
 
 ``PUSVC().fit(X, y)`` against every classifier of pulearn with its own defaults, on the 17 tables split as in
-``benchmarks.quality``; F1 and AUC on the unlabelled rows. What pulearn cannot do without is given: nnPU gets the
-true prior (``PUSVC`` estimates it), the Elkan-Noto wrappers an ``SVC(probability=True)``, the weighted one the
-counts.
+``benchmarks.quality``; F1 and AUC on the unlabelled rows. Classifiers of pulearn get what they need: nnPU
+the true prior (``PUSVC`` estimates it), the Elkan-Noto wrappers an ``SVC(probability=True)``, the weighted one the
+counts of rows.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from usmo import PUSVC
 from usmo.datasets import LARGE, SMALL
 
 WIDEST = 200
-"""Columns up to which the tree-augmented Bayes classifiers, whose time grows with the square, are tried."""
+"""Columns up to which the tree-augmented Bayes classifiers are tried: their time grows with the square."""
 
 
-def rivals(known: np.ndarray, prior: float, seed: int) -> dict[str, Any]:
+def rivals(labels: np.ndarray, prior: float, seed: int) -> dict[str, Any]:
     import pulearn
 
-    counts = {"labeled": int(known.sum()), "unlabeled": int((known == 0).sum())}
+    counts = {"labeled": int(labels.sum()), "unlabeled": int((labels == 0).sum())}
     return {
         "PUSVC": PUSVC(),
         "Elkan-Noto": pulearn.ElkanotoPuClassifier(SVC(probability=True), random_state=seed),
@@ -41,15 +41,15 @@ def rivals(known: np.ndarray, prior: float, seed: int) -> dict[str, Any]:
     }
 
 
-def judged(model: Any, X: Any, known: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
+def scores(model: Any, X: Any, labels: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
     if not isinstance(model, PUSVC) and hasattr(X, "toarray"):
         X = X.toarray()
-    U = X[known == 0]
-    model.fit(X, known)
-    label = np.asarray(model.predict(U)) == 1
-    found = np.asarray(model.decision_function(U) if isinstance(model, PUSVC) else model.predict_proba(U))
-    score = found if found.ndim == 1 else found[:, 1]
-    return f1_score(truth, label, zero_division=0), roc_auc_score(truth, np.nan_to_num(score))
+    U = X[labels == 0]
+    model.fit(X, labels)
+    predicted = np.asarray(model.predict(U)) == 1
+    values = np.asarray(model.decision_function(U) if isinstance(model, PUSVC) else model.predict_proba(U))
+    score = values if values.ndim == 1 else values[:, 1]
+    return f1_score(truth, predicted, zero_division=0), roc_auc_score(truth, np.nan_to_num(score))
 
 
 def main(draws: int) -> None:
@@ -59,17 +59,17 @@ def main(draws: int) -> None:
     for name in (*SMALL, *LARGE):
         table: dict[str, list[tuple[float, float]]] = {}
         for draw in range(draws if name in SMALL else 1):
-            X, known, prior, truth, _, _ = split(name, draw)
-            for method, model in rivals(known, prior, draw).items():
+            X, labels, prior, truth, _, _ = split(name, draw)
+            for method, model in rivals(labels, prior, draw).items():
                 if "TAN" in method and X.shape[1] > WIDEST:
                     failed[f"{method} on {name}: not tried, {X.shape[1]} columns"] = draw
                     continue
                 try:
-                    found = judged(model, X, known, truth)
+                    pair = scores(model, X, labels, truth)
                 except (ValueError, MemoryError) as error:
                     failed[f"{method} on {name}: {str(error)[:60]}"] = draw
                 else:
-                    table.setdefault(method, []).append(found)
+                    table.setdefault(method, []).append(pair)
         for method, drawn in table.items():
             lines.setdefault(method, []).append(np.mean(drawn, axis=0))
         print(

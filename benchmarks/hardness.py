@@ -4,8 +4,8 @@
 
 Tables of 5 to 500 rows: clouds, integers with repeated rows, columns scaled apart, one huge row, sparse rows. Kernels
 linear, rbf, polynomial; λ from 1e-6 to 10; π from 1e-3 to 0.999, often an exact fraction of the rows; weights. A fit
-counts as finished if its relative duality gap is at most 1e-5, as warned if it issues a ConvergenceWarning, and as silent
-otherwise. Ends with a line per way of fitting, and lists silent and slow fits.
+counts as finished if its relative duality gap is at most 1e-5, as warned if it issues a ConvergenceWarning, and as
+silent otherwise. Ends with a line per way of fitting, and lists silent and slow fits.
 """
 
 from __future__ import annotations

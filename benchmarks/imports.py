@@ -1,7 +1,8 @@
-"""What importing usmo adds to importing scikit-learn, and what a first fit costs: python -m benchmarks.imports"""
+"""Time to import usmo and scikit-learn, and time of a first fit: python -m benchmarks.imports"""
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -21,21 +22,22 @@ CODE = {
 
 
 def best_of(code: str, times: int, **environment: str) -> float:
-    found = []
+    seconds = []
     for _ in range(times):
         began = time.perf_counter()
         subprocess.run(
             [sys.executable, "-c", code], check=True, env={**os.environ, **environment}, stderr=subprocess.DEVNULL
         )
-        found.append(time.perf_counter() - began)
-    return min(found)
+        seconds.append(time.perf_counter() - began)
+    return min(seconds)
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         fit = CODE["first fit, compiled before"]
         cold = best_of(fit, 1, NUMBA_CACHE_DIR=folder)
-        seconds = {name: best_of(code, 5, NUMBA_CACHE_DIR=folder) for name, code in CODE.items()}
-    base = next(iter(seconds.values()))
-    for name, value in (*seconds.items(), ("first fit on a new machine", cold)):
+        times = {name: best_of(code, 5, NUMBA_CACHE_DIR=folder) for name, code in CODE.items()}
+    base = next(iter(times.values()))
+    for name, value in (*times.items(), ("first fit on a new machine", cold)):
         print(f"{name:40s} {value:6.2f} s   {value / base:5.2f} × the first line")

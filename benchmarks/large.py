@@ -1,4 +1,4 @@
-"""The large tables as the benchmarks use them: scaled, one class against the rest, 100 known positives."""
+"""The large tables of the benchmarks: scaled, one class against the rest, 100 labelled positives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 from usmo.core.problem import PUProblem
 from usmo.datasets import load
 from usmo.kernels.gamma import resolve_gamma
-from usmo.kernels.matrix import Kernel, KernelMatrix
+from usmo.kernels.kernel import Kernel
+from usmo.kernels.matrix import KernelMatrix
 
 NAMES = ("mnist", "adult", "bank", "shuttle")
 
@@ -31,12 +32,12 @@ def table(name: str) -> tuple[Any, np.ndarray]:
 
 
 def pu_table(name: str, n: int, positives: int = 100, seed: int = 0) -> tuple[Any, np.ndarray, float]:
-    """X, labels (1 known, 0 unlabelled) and the true prior of n unlabelled rows; the known rows come first."""
+    """X, labels and the true prior of n unlabelled rows; the labelled rows come first."""
     X, positive = table(name)
     rng = np.random.default_rng(seed)
-    known = rng.permutation(np.flatnonzero(positive))[:positives]
-    rest = rng.permutation(np.setdiff1d(np.arange(len(positive)), known))[:n]
-    rows = np.concatenate([known, rest])
+    labelled = rng.permutation(np.flatnonzero(positive))[:positives]
+    rest = rng.permutation(np.setdiff1d(np.arange(len(positive)), labelled))[:n]
+    rows = np.concatenate([labelled, rest])
     return X[rows], (np.arange(len(rows)) < positives).astype(int), float(positive[rest].mean())
 
 

@@ -1,6 +1,6 @@
-"""The linear solver's table: python -m benchmarks.linear [figure …]   (figures: see FIGURES below)
+"""Measure the linear solver: python -m benchmarks.linear [figure …]   (figures: see FIGURES below)
 
-Every figure is a ratio or a count from one run; times are the best of several. With USMO_DATA set.
+Every figure is a ratio or a count of one run; times are the best of several. USMO_DATA must be set.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.svm import LinearSVC
 
-from benchmarks.blocks import best
 from benchmarks.exactness import paper_problem
+from benchmarks.fits import best_time, fit
 from benchmarks.large import pu_table, table
 from usmo import PUSVC, LinearPUSVC
 from usmo.core.problem import PUProblem
 from usmo.datasets import SMALL, make_poker_hands
-from usmo.fitting.kernel import compile_once, train
-from usmo.fitting.linear import compile_linear_once, suits_interior_point
-from usmo.kernels.matrix import Kernel, KernelMatrix
+from usmo.fitting.linear import suits_interior_point
+from usmo.fitting.warm_up import compile_kernel_solvers, compile_linear_solver
+from usmo.kernels.kernel import Kernel
+from usmo.kernels.matrix import KernelMatrix
 from usmo.kernels.row_blocks import PartFeatures
 from usmo.solvers import linear
 
@@ -39,14 +40,14 @@ POSITIVES = 100
 
 
 def poker(n: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Standardised hands, the first known ones of class 0, and the share of class 0 among the others."""
+    """Standardised hands, labels for the first hands of class 0, and the share of class 0 among the others."""
     X, y = make_poker_hands(n, random_state=0)
-    known = np.zeros(n, dtype=np.int64)
-    known[np.flatnonzero(y == 0)[:POSITIVES]] = 1
+    labels = np.zeros(n, dtype=np.int64)
+    labels[np.flatnonzero(y == 0)[:POSITIVES]] = 1
     table = X.astype(np.float64)
     table -= table.mean(axis=0)
     table /= table.std(axis=0)
-    return table, known, float((y[known == 0] == 0).mean())
+    return table, labels, float((y[labels == 0] == 0).mean())
 
 
 def figure_poker() -> None:
@@ -54,36 +55,36 @@ def figure_poker() -> None:
     X, y, prior = poker(1_000_000)
     warnings.simplefilter("ignore", ConvergenceWarning)
     rivals = {
-        "LinearSVC(dual=False)": best(lambda: LinearSVC(dual=False).fit(X, y)),
-        "the same, balanced": best(lambda: LinearSVC(dual=False, class_weight="balanced").fit(X, y)),
-        # stopped at 50 of its 1,000 iterations, long before it converges: the ratio is a lower bound
-        "LinearSVC(hinge), 50 iterations": best(
+        "LinearSVC(dual=False)": best_time(lambda: LinearSVC(dual=False).fit(X, y)),
+        "the same, balanced": best_time(lambda: LinearSVC(dual=False, class_weight="balanced").fit(X, y)),
+        # stopped after 50 of its 1,000 iterations, before it converges: the ratio is a lower bound
+        "LinearSVC(hinge), 50 iterations": best_time(
             lambda: LinearSVC(loss="hinge", class_weight="balanced", max_iter=50).fit(X, y), 1
         ),
-        "SGDClassifier": best(lambda: SGDClassifier(class_weight="balanced", random_state=0).fit(X, y), 1),
+        "SGDClassifier": best_time(lambda: SGDClassifier(class_weight="balanced", random_state=0).fit(X, y), 1),
     }
     for lam in LAMBDAS:
         models: list[LinearPUSVC] = []
-        ours = best(lambda lam=lam, m=models: m.append(LinearPUSVC(prior, lam=lam).fit(X, y)))
-        proof, model = models[-1].certificate_, models[-1]
+        ours = best_time(lambda lam=lam, m=models: m.append(LinearPUSVC(prior, lam=lam).fit(X, y)))
+        certificate, model = models[-1].certificate_, models[-1]
         ratios = "  ".join(f"{name} {seconds / ours:.2f} × our time" for name, seconds in rivals.items())
         print(
             f"  lam {lam:g}  {ours:.2f} s  iterations {model.n_iter_} (≤ 30)  rounds {len(model.history_)}  "
-            f"gap {proof.relative_gap:.0e}  kkt {proof.kkt_violation:.0e}  {ratios}",
+            f"gap {certificate.relative_gap:.0e}  kkt {certificate.kkt_violation:.0e}  {ratios}",
             flush=True,
         )
     print("  promised: at least 0.67 × for the first, 5 × for the last two")
 
 
 def figure_narrowing() -> None:
-    print("narrowing against the interior point on all rows at once, poker hands 1,000,000 × 10")
+    print("rounds on some rows against the interior point on all rows, poker hands 1,000,000 × 10")
     X, y, prior = poker(1_000_000)
     for lam in LAMBDAS:
         models: list[LinearPUSVC] = []
-        fit = lambda lam=lam, m=models: m.append(LinearPUSVC(prior, lam=lam).fit(X, y))  # noqa: E731
-        narrowed = best(fit)
+        work = lambda lam=lam, m=models: m.append(LinearPUSVC(prior, lam=lam).fit(X, y))  # noqa: E731
+        narrowed = best_time(work)
         with mock.patch.object(linear, "_SHARE", 1):
-            whole = best(fit, 1)
+            whole = best_time(work, 1)
         counts = models[0].n_iter_, models[-1].n_iter_
         print(
             f"  lam {lam:g}: {whole / narrowed:.1f} × faster; iterations {counts[0]} and {counts[1]}", flush=True
@@ -97,11 +98,11 @@ def figure_tables() -> None:
     for name, n in (("adult", 32_461), ("shuttle", 43_400), ("bank", 45_000), ("mnist", 59_900)):
         X, y, prior = pu_table(name, n)
         times = 1 if name == "mnist" else 3
-        plain = best(lambda X=X, y=y: LinearSVC(dual=False).fit(X, y), times)
-        fair = best(lambda X=X, y=y: LinearSVC(dual=False, class_weight="balanced").fit(X, y), times)
+        plain = best_time(lambda X=X, y=y: LinearSVC(dual=False).fit(X, y), times)
+        fair = best_time(lambda X=X, y=y: LinearSVC(dual=False, class_weight="balanced").fit(X, y), times)
         for lam in (1e-2, 1e-4):
             models: list[LinearPUSVC] = []
-            ours = best(
+            ours = best_time(
                 lambda lam=lam, X=X, y=y, prior=prior, m=models: m.append(LinearPUSVC(prior, lam=lam).fit(X, y)),
                 times,
             )
@@ -118,41 +119,43 @@ def figure_tables() -> None:
 
 
 def figure_crossing() -> None:
-    print('kernel="linear": time of the interior point over that of the blocks, by λ, and what "auto" takes')
+    print(
+        'kernel="linear": time of the interior point over that of the block solver, by λ, and the solver of "auto"'
+    )
     for name, sizes in (("mnist", (1000, 4000, 16_000)), ("adult", (1000, 3000, 8000)), ("shuttle", (500, 8000))):
         for n in sizes:
             X, y, prior = pu_table(name, n)
             rows = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
             problem = PUProblem.from_prior(prior, LAMBDAS[0], *rows)
-            taken = suits_interior_point(problem, KernelMatrix(X, Kernel("linear")))
+            by_columns = suits_interior_point(problem, KernelMatrix(X, Kernel("linear")))
             for tol in (1e-3, 1e-6):
                 ratios, gaps = [], []
                 for lam in LAMBDAS:
                     models: list[PUSVC] = []
 
-                    def fit(solver: str, lam: float = lam, tol: float = tol, found: list[PUSVC] = models) -> None:
+                    def work(solver: str, lam: float = lam, tol: float = tol, m: list[PUSVC] = models) -> None:
                         options = {"lam": lam, "kernel": "linear", "tol": tol, "solver": solver}
-                        found.append(PUSVC(prior, **options).fit(X, y))  # noqa: B023
+                        m.append(PUSVC(prior, **options).fit(X, y))  # noqa: B023
 
-                    times = [best(lambda s=s: fit(s), 2) for s in ("interior-point", "blocks")]
+                    times = [best_time(lambda s=s: work(s), 2) for s in ("interior-point", "blocks")]
                     ratios.append(f"{lam:g}: {times[0] / times[1]:.2f}")
                     gaps += [model.certificate_.relative_gap for model in models]
                 print(
                     f"  {name:8s} {X.shape[0]} × {X.shape[1]}  tol {tol:g}  {'  '.join(ratios)}  largest gap "
-                    f"{max(gaps):.0e}  auto: {'interior point' if taken else 'blocks'}",
+                    f"{max(gaps):.0e}  auto: {'interior point' if by_columns else 'blocks'}",
                     flush=True,
                 )
 
 
 def figure_memory() -> None:
-    print("peak memory beyond the data, in numbers of 8 bytes per row (promised ≤ 20), in processes of their own")
+    print("peak memory beyond the data, in numbers of 8 bytes per row (promised ≤ 20), each in its own process")
     for n in (1_000_000, 10_000_000):
         subprocess.run([sys.executable, "-m", "benchmarks.linear", "--memory", str(n)], check=True)
 
 
 def measure_memory(n: int) -> None:
     X, y, prior = poker(n)
-    compile_linear_once()
+    compile_linear_solver()
     with anonymous_peak() as peak:
         model = LinearPUSVC(prior, lam=1e-3).fit(X, y)
     print(
@@ -163,7 +166,7 @@ def measure_memory(n: int) -> None:
 
 
 class anonymous_peak:
-    """The largest RssAnon of this process while the body runs, above what it was at the beginning."""
+    """Measures how far RssAnon of this process rises while the body runs."""
 
     def __enter__(self) -> anonymous_peak:
         self.first = self.most = self._now()
@@ -194,7 +197,7 @@ class anonymous_peak:
 
 
 def figure_memmap() -> None:
-    print("a memory map of 20,000,000 × 20 (3.2 GB) and a directory of parts, in a process of its own")
+    print("a memory map of 20,000,000 × 20 (3.2 GB) and a directory of parts, in its own process")
     subprocess.run([sys.executable, "-m", "benchmarks.linear", "--memmap", "20000000"], check=True)
 
 
@@ -203,8 +206,8 @@ def measure_memmap(n: int) -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("USMO_SCRATCH")) as folder:
         file = os.path.join(folder, "table.npy")
         X = np.lib.format.open_memmap(file, mode="w+", dtype=np.float64, shape=(n, 20))
-        known = np.zeros(n, dtype=np.int8)
-        known[:POSITIVES] = 1
+        labels = np.zeros(n, dtype=np.int8)
+        labels[:POSITIVES] = 1
         for start in range(0, n, 500_000):
             part = slice(start, min(start + 500_000, n))
             positive = rng.random(part.stop - part.start) < 0.3
@@ -214,10 +217,10 @@ def measure_memmap(n: int) -> None:
         X.flush()
         del X
         X = np.load(file, mmap_mode="r")
-        compile_linear_once()
+        compile_linear_solver()
         began = time.perf_counter()
         with anonymous_peak() as peak:
-            model = LinearPUSVC(0.3, lam=1e-3).fit(X, known)
+            model = LinearPUSVC(0.3, lam=1e-3).fit(X, labels)
         seconds = time.perf_counter() - began
         print(
             f"  {n} × 20: {seconds:.0f} s, {model.n_iter_} iterations, {len(model.history_)} rounds, gap "
@@ -226,13 +229,13 @@ def measure_memmap(n: int) -> None:
             flush=True,
         )
         small = n // 20
-        by_map = LinearPUSVC(0.3, lam=1e-3).fit(X[:small], known[:small])
-        in_memory = LinearPUSVC(0.3, lam=1e-3).fit(np.array(X[:small]), known[:small])
+        by_map = LinearPUSVC(0.3, lam=1e-3).fit(X[:small], labels[:small])
+        in_memory = LinearPUSVC(0.3, lam=1e-3).fit(np.array(X[:small]), labels[:small])
         os.mkdir(os.path.join(folder, "parts"))
         for k, rows in enumerate(np.array_split(np.arange(small), 7)):
             np.save(os.path.join(folder, "parts", f"{k}.npy"), X[rows])
         parts = LinearPUSVC(0.3, lam=1e-3).fit(
-            PartFeatures.directory(os.path.join(folder, "parts")), known[:small]
+            PartFeatures.directory(os.path.join(folder, "parts")), labels[:small]
         )
         values = [m.certificate_.primal for m in (by_map, in_memory, parts)]
         worst = max(abs(value / values[1] - 1.0) for value in values)
@@ -247,7 +250,7 @@ def figure_growth() -> None:
     for n in sizes:
         X, y, prior = poker(n)
         seconds.append(
-            best(lambda X=X, y=y, prior=prior: LinearPUSVC(prior, lam=1e-3).fit(X, y), 3 if n <= 10**6 else 1)
+            best_time(lambda X=X, y=y, prior=prior: LinearPUSVC(prior, lam=1e-3).fit(X, y), 3 if n <= 10**6 else 1)
         )
     exponent = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
     print(f"  exponent {exponent:.2f} (promised ≤ 1.1); {' '.join(f'{s:.2f}' for s in seconds)} s", flush=True)
@@ -260,11 +263,10 @@ def figure_objective() -> None:
     for name in SMALL:
         for lam in LAMBDAS:
             problem, matrix = paper_problem(name, "linear", lam)
-            ours = train(problem, matrix, solver="interior-point", tol=1e-5)[1]
+            ours = fit(problem, matrix, solver="interior-point", tol=1e-5)[1]
             gaps.append(ours.relative_gap)
             for solver in worst:
-                other = train(problem, matrix, solver=solver, tol=1e-6)[1]
-                # primal values above the optimum by at most the gap: compare what both are sure of
+                other = fit(problem, matrix, solver=solver, tol=1e-6)[1]
                 difference = (ours.primal - other.primal) / max(1.0, abs(other.primal))
                 worst[solver] = max(worst[solver], difference)
     print(
@@ -279,8 +281,8 @@ def figure_nystroem() -> None:
     X, y, prior = pu_table("mnist", 59_900)
     digits, positive = table("mnist")
     rng = np.random.default_rng(0)
-    known = rng.permutation(np.flatnonzero(positive))[:POSITIVES]
-    truth = positive[rng.permutation(np.setdiff1d(np.arange(len(positive)), known))[:59_900]]
+    labelled = rng.permutation(np.flatnonzero(positive))[:POSITIVES]
+    truth = positive[rng.permutation(np.setdiff1d(np.arange(len(positive)), labelled))[:59_900]]
     del digits
     rows = y == 0
     exact_seconds = 0.0
@@ -289,7 +291,7 @@ def figure_nystroem() -> None:
         ("nystroem", PUSVC(prior, lam=1e-4, approximation="nystroem", n_components=1000)),
         ("rff", PUSVC(prior, lam=1e-4, approximation="rff", n_components=1000)),
     ):
-        seconds = best(lambda model=model: model.fit(X, y), 1)
+        seconds = best_time(lambda model=model: model.fit(X, y), 1)
         exact_seconds = exact_seconds or seconds
         f = model.decision_function(X[rows])
         line = f"  {name:8s} time {seconds / exact_seconds:.2f} × exact  F1 {f1_score(truth, f > 0):.3f}  AUC "
@@ -321,7 +323,7 @@ if __name__ == "__main__":
     elif arguments.memmap:
         measure_memmap(arguments.memmap)
     else:
-        compile_once()
-        compile_linear_once()
+        compile_kernel_solvers()
+        compile_linear_solver()
         for name in arguments.figures:
             FIGURES[name]()

@@ -1,7 +1,7 @@
 """Peak memory of a fit over the data: python -m benchmarks.memory
 
-The fit runs in a process of its own; what it holds after import, compilation and making the data is taken off
-the peak. Promise: below 500 MB at n = 20,000, d = 20.
+Each fit runs in its own process. The memory after imports, compilation and making the data is subtracted from the
+peak. Promise: below 500 MB at n = 20,000, d = 20.
 """
 
 from __future__ import annotations

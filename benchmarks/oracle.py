@@ -1,20 +1,19 @@
 """Clarabel against PIQP on the dense QP: python -m benchmarks.oracle   (needs pip install piqp)
 
-The same problem, variables scaled alike, both asked for 1e-10: time, iterations and the duality gap of what
-comes back, before any crossover.
+The same problem in the same variables, with a tolerance of 1e-10 for both: time, iterations and the duality gap of the
+result, without a crossover.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Callable
 
 import numpy as np
 from scipy import sparse
 
-from usmo.core.problem import PUProblem
-from usmo.datasets import load, make_pu
-from usmo.kernels.matrix import Kernel, KernelMatrix
+from benchmarks.exactness import paper_problem
 
 Answer = tuple[np.ndarray, float, int]
 
@@ -33,8 +32,8 @@ def by_clarabel(K: np.ndarray, q: np.ndarray, total: float) -> Answer:
     settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = 1e-10
     cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(4 * n)]
     A = sparse.vstack(parts, format="csc")
-    found = clarabel.DefaultSolver(P, np.concatenate([-q, np.ones(n)]), A, b, cones, settings).solve()
-    return np.asarray(found.x)[:n], -float(found.z[0]), int(found.iterations)
+    result = clarabel.DefaultSolver(P, np.concatenate([-q, np.ones(n)]), A, b, cones, settings).solve()
+    return np.asarray(result.x)[:n], -float(result.z[0]), int(result.iterations)
 
 
 def by_piqp(K: np.ndarray, q: np.ndarray, total: float) -> Answer:
@@ -45,7 +44,7 @@ def by_piqp(K: np.ndarray, q: np.ndarray, total: float) -> Answer:
     solver.settings.eps_abs = solver.settings.eps_rel = 1e-10
     solver.settings.check_duality_gap = True
     solver.settings.eps_duality_gap_abs = solver.settings.eps_duality_gap_rel = 1e-10
-    # the split σ = a + b keeps PIQP's dense back end free of general inequalities
+    # the split σ = a + b leaves bounds only, which PIQP's dense back end handles without general inequalities
     P, c = np.block([[K, K], [K, K]]), np.concatenate([-q - 1.0, -q + 1.0])
     box = np.zeros(2 * n), np.full(2 * n, 0.5)
     solver.setup(P, c, np.ones((1, 2 * n)), np.array([total]), None, None, None, *box)
@@ -55,18 +54,16 @@ def by_piqp(K: np.ndarray, q: np.ndarray, total: float) -> Answer:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     rivals: dict[str, Callable[[np.ndarray, np.ndarray, float], Answer]] = {
         "clarabel": by_clarabel,
         "piqp": by_piqp,
     }
     print(f"{'table':12s} {'kernel':6s} {'lam':>6s} {'n':>5s}", *(f"{r:>28s}" for r in rivals))
     for name in ("heart", "australian", "isolet", "spectf", "krvskp"):
-        X, y = load(name)
-        known, prior = make_pu(y, fraction=0.2, random_state=0)
         for kernel in ("linear", "rbf"):
             for lam in (1e-4, 1e-1):
-                problem = PUProblem.from_prior(prior, lam, np.flatnonzero(known == 1), np.flatnonzero(known == 0))
-                matrix = KernelMatrix(X, Kernel(kernel, gamma=0.5))
+                problem, matrix = paper_problem(name, kernel, lam)
                 rows, c2 = problem.unlabelled, problem.c2[0]
                 K, q = matrix.block(rows, rows), matrix.product(rows, problem.positives, problem.c1)
                 line = f"{name:12s} {kernel:6s} {lam:6g} {problem.n:5d}"

@@ -1,11 +1,12 @@
-"""Which classifier scores rows best for the prior estimate: python -m benchmarks.prior_scores   (USMO_DATA set)
+"""Classifiers that score rows for the prior estimate: python -m benchmarks.prior_scores   (USMO_DATA set)
 
-The first draw of every problem of ``benchmarks.priors``; |error| of the default estimate by the classifier whose
-held-out scores it uses. The first line is the default.
+On the first draw of every problem of ``benchmarks.priors``: |error| of the default estimator with the held-out scores
+of each classifier. The first line is the default classifier.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 import warnings
 
@@ -28,6 +29,7 @@ CLASSIFIERS = {
 }
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     warnings.simplefilter("ignore")
     every = list(problems(1))
     print(f"{len(every)} problems{'':28s} mean |error|    bias   worst   seconds")

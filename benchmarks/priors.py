@@ -1,9 +1,9 @@
 """Class-prior estimators against the truth: python -m benchmarks.priors [--draws 10] [--direct 1]
 
 17 tables (the 15 different ones of the reproduction, digits and breast cancer) × π of 0.1, 0.3, 0.5, 0.7, 0.9 ×
-both scenarios × draws. Three tenths of the positives are labelled, at most 500; at most 1,500 unlabelled rows.
-Estimators on scores share the held-out scores of each problem; those on rows (penalised L1, KM2, TIcE) are slow
-and see the first ``--direct`` draws only. Coverage is that of the default's interval of level 0.9.
+both scenarios × draws. 30 % of the positives are labelled, at most 500; at most 1,500 unlabelled rows.
+Estimators on scores share the held-out scores of each problem. Those on rows (penalised L1, KM2, TIcE) are slow and get
+the first ``--direct`` draws only. Coverage is that of the default interval of level 0.9.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from usmo.priors import DEFAULT, ESTIMATORS
 from usmo.priors.scores import ScorePrior
 
 TABLES = [name for name in SMALL if name not in ("heart", "house")] + [*LARGE, "digits", "breast cancer"]
-"""heart and house hold rows of heart-statlog and house-votes."""
+"""Without heart and house, whose rows are also in heart-statlog and house-votes."""
 HARD = ("liverDisorders", "poker-hand")
-"""No classifier measured tells their classes apart (AUC below 0.7)."""
+"""Tables on which no classifier measured has an AUC of 0.7."""
 PRIORS = (0.1, 0.3, 0.5, 0.7, 0.9)
 LABELLED, MOST_LABELLED, MOST_UNLABELLED = 0.3, 500, 1500
 
@@ -43,7 +43,7 @@ def table(name: str) -> tuple[Any, np.ndarray]:
 
 
 def draw(y: np.ndarray, prior: float, scenario: str, seed: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Rows, which of them are labelled, and the true prior in the sense of the scenario."""
+    """Rows, which of them are labelled, and the true prior of the scenario."""
     rng = np.random.default_rng(seed)
     positive, negative = rng.permutation(np.flatnonzero(y)), rng.permutation(np.flatnonzero(~y))
     if scenario == "censored":
@@ -65,13 +65,13 @@ class _Shared:
 
     def __init__(self) -> None:
         self.plain = ScorePrior._sample
-        self.kept: dict[Any, Any] = {}
+        self.scores: dict[Any, Any] = {}
 
     def __call__(self, estimator: Any, X: Any, labelled: Any, weight: Any, keys: Any, counts: bool) -> Any:
         key = keys.tobytes(), labelled.tobytes()
-        if key not in self.kept:
-            self.kept = {key: self.plain(estimator, X, labelled, weight, keys, counts)}
-        return self.kept[key]
+        if key not in self.scores:
+            self.scores = {key: self.plain(estimator, X, labelled, weight, keys, counts)}
+        return self.scores[key]
 
 
 def problems(draws: int) -> Iterator[tuple[str, float, str, int, Any, np.ndarray, float]]:
@@ -90,27 +90,27 @@ def main(draws: int, direct: int) -> None:
     warnings.simplefilter("ignore")
     shared = _Shared()
     ScorePrior._sample = lambda *a: shared(*a)  # type: ignore[method-assign,assignment]
-    found: dict[str, list[tuple[str, float, str, float, float, bool]]] = {name: [] for name in ESTIMATORS}
+    results: dict[str, list[tuple[str, float, str, float, float, bool]]] = {name: [] for name in ESTIMATORS}
     last = ""
     for table_name, prior, scenario, k, X, labelled, true in problems(draws):
         if table_name != last and last:
-            errors = [abs(r[3]) for r in found[DEFAULT] if r[0] == last]
+            errors = [abs(r[3]) for r in results[DEFAULT] if r[0] == last]
             print(f"{last}: mean |error| of {DEFAULT} {np.mean(errors):.3f}", flush=True)
         last = table_name
-        for name, kind in ESTIMATORS.items():
-            on_scores = issubclass(kind, ScorePrior)
+        for name, estimator in ESTIMATORS.items():
+            on_scores = issubclass(estimator, ScorePrior)
             if not on_scores and k >= direct:
                 continue
             own = {} if name in (DEFAULT, "best-bin") else {"n_bootstrap": 0}
             began = time.perf_counter()
-            model = kind(scenario=scenario, **own).fit(X, labelled)
+            model = estimator(scenario=scenario, **own).fit(X, labelled)
             seconds = time.perf_counter() - began
             low, high = model.interval_
-            found[name].append((table_name, prior, scenario, model.prior_ - true, seconds, low <= true <= high))
-    print(f"\n{len(found[DEFAULT])} problems, {draws} draws; mean |error| (bias)")
-    heads = [*(f"π={p}" for p in PRIORS), "case-ctrl", "censored", "all", "told apart", "seconds"]
+            results[name].append((table_name, prior, scenario, model.prior_ - true, seconds, low <= true <= high))
+    print(f"\n{len(results[DEFAULT])} problems, {draws} draws; mean |error| (bias)")
+    heads = [*(f"π={p}" for p in PRIORS), "case-ctrl", "censored", "all", "without hard", "seconds"]
     print(f"{'':16s}" + "".join(f"{head:>15s}" for head in heads))
-    for name, rows in found.items():
+    for name, rows in results.items():
 
         def cell(chosen: list[Any]) -> str:
             e = np.array([r[3] for r in chosen])
@@ -121,15 +121,15 @@ def main(draws: int, direct: int) -> None:
         cells += [cell(rows), cell([r for r in rows if r[0] not in HARD])]
         cells.append(f"{np.mean([r[4] for r in rows]):8.2f}")
         print(f"{name:16s}" + "".join(f"{c:>15s}" for c in cells))
-    rows = found[DEFAULT]
-    print(f"\nthe interval of {DEFAULT} holds the truth in {np.mean([r[5] for r in rows]):.3f} of all problems")
+    rows = results[DEFAULT]
+    print(f"\nthe interval of {DEFAULT} contains the truth in {np.mean([r[5] for r in rows]):.3f} of all problems")
     for name in TABLES:
         line = [
             f"{estimator} {np.mean([abs(r[3]) for r in rows if r[0] == name]):.3f}"
-            for estimator, rows in found.items()
+            for estimator, rows in results.items()
         ]
         print(f"{name:16s}" + "  ".join(line))
-    print("the seconds of the first estimator on scores include computing them for all")
+    print("the seconds of the first estimator on scores include the scores of all")
 
 
 if __name__ == "__main__":

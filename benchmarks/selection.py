@@ -1,9 +1,9 @@
 """The choice of λ and γ without negatives: python -m benchmarks.selection [--draws 2]   (USMO_DATA set)
 
-For each of the 17 tables (split as in ``benchmarks.quality``, the true prior): F1 on the unlabelled rows of the
-model chosen by held-out PU risk, of the default λ, and of the model of the same grid that an oracle with all
-labels takes; and the time of the choice, final fit included, over that of one fit at the chosen λ. Then the rule
-behind ``threshold="prior"``: mean F1 for each λ with the threshold at the prior and at 0.
+For each of the 17 tables (split as in ``benchmarks.quality``, the true prior): F1 on the unlabelled rows of the model
+chosen by held-out PU risk, of the default λ, and of the best model of the same grid, chosen with all labels (oracle);
+and the time of the choice with the final fit, relative to one fit at the chosen λ. Then mean F1 for each λ with the
+threshold at the prior and at 0.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from sklearn.metrics import f1_score, roc_auc_score
 
 from benchmarks.quality import split
-from usmo import PUSVC, path
+from usmo import PUSVC, PUSVCCV, path
 from usmo.datasets import LARGE, SMALL
-from usmo.fitting.select import LAMS, PUSVCCV
+from usmo.fitting.select import LAMS
 from usmo.kernels.gamma import resolve_gamma
 
 FACTORS = (0.3, 1.0, 3.0)
@@ -31,26 +31,26 @@ def main(draws: int) -> None:
     print(f"{'':16s}" + "".join(f"{head:>9s}" for head in heads))
     lines, by_lam = [], []
     for name in (*SMALL, *LARGE):
-        found = []
+        scores = []
         for draw in range(draws if name in SMALL else 1):
-            X, known, prior, truth, _, _ = split(name, draw)
-            U = X[known == 0]
+            X, labels, prior, truth, _, _ = split(name, draw)
+            U = X[labels == 0]
 
             def score(model, U=U, truth=truth):
                 return f1_score(truth, model.decision_function(U) > 0, zero_division=0)
 
             own = resolve_gamma("scale", X)
-            grid = [path(PUSVC(prior, gamma=own * factor), X, known, lams=LAMS) for factor in FACTORS]
+            grid = [path(PUSVC(prior, gamma=own * factor), X, labels, lams=LAMS) for factor in FACTORS]
             oracle = np.array([[score(model) for model in models] for models in grid])
             began = time.perf_counter()
-            chosen = PUSVC(prior, lam="cv").fit(X, known)
+            chosen = PUSVC(prior, lam="cv").fit(X, labels)
             spent = time.perf_counter() - began
             began = time.perf_counter()
-            wide = PUSVCCV(PUSVC(prior), gammas=FACTORS).fit(X, known)
+            wide = PUSVCCV(PUSVC(prior), gammas=FACTORS).fit(X, labels)
             spent_wide = time.perf_counter() - began
-            single = min(_seconds(PUSVC(prior, lam=chosen.lam_), X, known) for _ in range(2))
-            default = PUSVC(prior).fit(X, known)
-            found.append(
+            single = min(_seconds(PUSVC(prior, lam=chosen.lam_), X, labels) for _ in range(2))
+            default = PUSVC(prior).fit(X, labels)
+            scores.append(
                 [
                     score(default), score(chosen), oracle[1].max(), score(wide), oracle.max(),
                     spent / single, spent_wide / single,
@@ -66,7 +66,7 @@ def main(draws: int) -> None:
                     [1.0 / (draws if name in SMALL else 1)] * len(middle),
                 ]
             )
-        lines.append(np.mean(found, axis=0))
+        lines.append(np.mean(scores, axis=0))
         print(
             f"{name:16s}"
             + "".join(f"{v:9.3f}" for v in lines[-1][:5])
@@ -90,9 +90,9 @@ def main(draws: int) -> None:
         print(f"{what:28s}" + "".join(f"{lam:8.0e} {v:.3f}" for lam, v in zip(LAMS, means, strict=True)))
 
 
-def _seconds(model, X, known) -> float:
+def _seconds(model, X, labels) -> float:
     began = time.perf_counter()
-    model.fit(X, known)
+    model.fit(X, labels)
     return time.perf_counter() - began
 
 

@@ -1,11 +1,12 @@
-"""How big it can go: python -m benchmarks.sizes   (USMO_DATA set)
+"""Fits of large tables: python -m benchmarks.sizes   (USMO_DATA set)
 
-Each fit in a process of its own, after compilation: seconds, peak memory beyond what is held before the fit (the
-data among it), kernel rows over n, relative gap. 100 known positives, the true prior, λ = 1e-2; two cores.
+Each fit in its own process, after compilation: seconds, peak memory above that before the fit, which includes the
+data, kernel rows over n, relative gap. 100 labelled positives, the true prior, λ = 1e-2.
 """
 
 from __future__ import annotations
 
+import argparse
 import resource
 import subprocess
 import sys
@@ -37,9 +38,9 @@ def measure(case: str) -> None:
         y, prior = make_pu(hand == 0, n_positives=100, random_state=0)
     else:
         X, y, prior = pu_table(name, n)
-    kind = LinearPUSVC if options.pop("linear", False) else PUSVC
-    model = kind(prior, **options)
-    kind(0.3, **options).fit(X[:400], np.arange(400) < 40)  # compiles
+    estimator = LinearPUSVC if options.pop("linear", False) else PUSVC
+    model = estimator(prior, **options)
+    estimator(0.3, **options).fit(X[:400], np.arange(400) < 40)  # compiles
     before = psutil.Process().memory_info().rss
     began = time.perf_counter()
     model.fit(X, y)
@@ -54,8 +55,11 @@ def measure(case: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        measure(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("case", nargs="?", choices=CASES)
+    chosen = parser.parse_args().case
+    if chosen is not None:
+        measure(chosen)
     else:
         for case in CASES:
             subprocess.run([sys.executable, "-W", "ignore", "-m", "benchmarks.sizes", case], check=True)

@@ -1,7 +1,7 @@
-"""What users would otherwise pick: one file per rival, each with ``fit(X, known, prior, seed)``.
+"""Other methods, one file each, with ``fit(X, labels, prior, seed)``.
 
-``known`` is 1 for labelled positives and 0 for unlabelled rows. What is returned is a decision function, positive
-for rows taken for positives. All get the same rows, and the same rbf kernel (γ = "scale") where they have one.
+``labels`` is 1 for labelled positives and 0 for unlabelled rows. ``fit`` returns a decision function, positive for rows
+called positive. All methods get the same rows, and the same rbf kernel (γ = "scale") if they use one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SVC that takes unlabelled rows for negatives."""
+"""SVC with the unlabelled rows as negatives."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ import numpy as np
 from sklearn.svm import SVC
 
 
-def fit(X: Any, known: np.ndarray, prior: float, seed: int) -> Any:
-    return SVC().fit(X, known).decision_function
+def fit(X: Any, labels: np.ndarray, prior: float, seed: int) -> Any:
+    return SVC().fit(X, labels).decision_function

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 
-def fit(X: Any, known: np.ndarray, prior: float, seed: int) -> Any:
+def fit(X: Any, labels: np.ndarray, prior: float, seed: int) -> Any:
     from pulearn import NNPUClassifier
 
     X = X.toarray() if hasattr(X, "toarray") else X
     model = NNPUClassifier(prior=prior, random_state=seed)
-    model.fit(X, known)
+    model.fit(X, labels)
     return lambda Y: np.asarray(model.decision_function(Y.toarray() if hasattr(Y, "toarray") else Y)).ravel()

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.svm import OneClassSVM
 
 
-def fit(X: Any, known: np.ndarray, prior: float, seed: int) -> Any:
-    model = OneClassSVM(nu=0.1).fit(X[known == 1])
-    threshold = np.quantile(model.decision_function(X[known == 0]), 1.0 - prior)
+def fit(X: Any, labels: np.ndarray, prior: float, seed: int) -> Any:
+    model = OneClassSVM(nu=0.1).fit(X[labels == 1])
+    threshold = np.quantile(model.decision_function(X[labels == 0]), 1.0 - prior)
     return lambda Y: model.decision_function(Y) - threshold

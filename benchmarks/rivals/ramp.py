@@ -9,5 +9,5 @@ import numpy as np
 from usmo.estimators.ramp import RampPUSVC
 
 
-def fit(X: Any, known: np.ndarray, prior: float, seed: int) -> Any:
-    return RampPUSVC(prior).fit(X, known).decision_function
+def fit(X: Any, labels: np.ndarray, prior: float, seed: int) -> Any:
+    return RampPUSVC(prior).fit(X, labels).decision_function

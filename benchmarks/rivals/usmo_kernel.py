@@ -9,5 +9,5 @@ import numpy as np
 from usmo import PUSVC
 
 
-def fit(X: Any, known: np.ndarray, prior: float, seed: int) -> Any:
-    return PUSVC(prior).fit(X, known).decision_function
+def fit(X: Any, labels: np.ndarray, prior: float, seed: int) -> Any:
+    return PUSVC(prior).fit(X, labels).decision_function

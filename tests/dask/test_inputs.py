@@ -80,11 +80,11 @@ def test_size_of_a_map_counts_when_arguments_are_sent():
 def test_text_labels_warn_and_missing_ones_are_refused(client):
     X, y = random_rows()
     text = np.where(y, "p", "u").astype(object)
-    with pytest.warns(UserWarning, match=r"y holds text: 'u', the greater value, counts as labelled positive"):
+    with pytest.warns(UserWarning, match=r"y holds text: .*'u'.*, the greater value, counts as labelled positive"):
         LinearPUSVC(0.3).fit(lazy(X), lazy(text))
     for missing in (None, np.nan, pd.NA):
         text[500] = missing
-        with pytest.raises(ValueError, match=r"y must have no missing values, which partition 2 has"):
+        with pytest.raises(ValueError, match=r"y must have no missing values; partition 2 has some"):
             LinearPUSVC(0.3).fit(lazy(X), lazy(text))
     predicted = (
         LinearPUSVC(0.3)

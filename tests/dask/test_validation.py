@@ -97,7 +97,7 @@ def test_other_errors_name_the_cause(client, tmp_path):
     with pytest.raises(ValueError, match=r"the products of these rows are too large"):
         LinearPUSVC(0.3).fit(lazy(1e100 * X), lazy(y))
     with pytest.raises(
-        ValueError, match=r"sample_weight must be finite and not negative, which partition 0 is not"
+        ValueError, match=r"sample_weight must be finite and non-negative; partition 0 has other values"
     ):
         LinearPUSVC(0.3).fit(lazy(X), lazy(y), lazy(-np.ones(len(y))))
     with pytest.raises(ValueError, match=r"sample_weight leaves only one class: no labelled positive row"):

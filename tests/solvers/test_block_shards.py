@@ -15,7 +15,7 @@ from usmo.core.solution import EvaluatedPoint
 from usmo.kernels import matrix as matrix_module
 from usmo.kernels import tiles
 from usmo.kernels.kernel import Kernel
-from usmo.kernels.matrix import KernelMatrix, KernelRows, row_sums
+from usmo.kernels.matrix import KernelMatrix, SourceRows, row_sums
 from usmo.solvers import blocks, pair_steps, starts
 from usmo.solvers.block_rows import BlockRows
 from usmo.solvers.block_shards import BlockShard
@@ -176,7 +176,7 @@ class PickledShards(LocalShards):
             for _ in range(depth):
                 shard = shard.subsample
             for arg in own:
-                if isinstance(arg, KernelRows):
+                if isinstance(arg, SourceRows):
                     self.sent.append((depth, arg.rows.shape[0]))
             _, *received = self.transfer((function, *own))
             answer = self.transfer(function(shard, *received))
@@ -189,12 +189,12 @@ class PickledShards(LocalShards):
         """The value after pickling. ``largest`` is the size of the largest one without rows of the table."""
         buffers = []
         text = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
-        if not isinstance(value, KernelRows):
+        if not isinstance(value, SourceRows):
             items = value if isinstance(value, (tuple, list)) else [value]
             assert not any(getattr(item, "ndim", 0) == 2 and item.shape[1] == D for item in items), (
-                "rows of the table are sent in another form than KernelRows"
+                "rows of the table are sent in another form than SourceRows"
             )
-            rows = [item for item in items if isinstance(item, KernelRows)] if isinstance(value, tuple) else []
+            rows = [item for item in items if isinstance(item, SourceRows)] if isinstance(value, tuple) else []
             size = len(text) + sum(buffer.raw().nbytes for buffer in buffers)
             self.largest = max(self.largest, size - len(pickle.dumps(rows)))
         return pickle.loads(text, buffers=[bytes(buffer) for buffer in buffers])

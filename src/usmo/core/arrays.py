@@ -1,4 +1,4 @@
-"""Types of arrays, and sums with one rounding."""
+"""Types of arrays, and accurate sums."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _EXACT = 10_000
 
 
 def exact_sum(x: Array) -> float:
-    """Σx with one rounding at the end."""
+    """Σx: exact up to ``_EXACT`` terms, in extended precision above."""
     return math.fsum(x) if len(x) <= _EXACT else float(np.sum(x, dtype=np.longdouble))
 
 
 def exact_difference(x: Array, y: Array) -> np.longdouble:
-    """Σx - Σy in extended precision, to be added to that of other rows."""
+    """Σx - Σy: exact up to ``_EXACT`` terms, in extended precision above. Shards merge by sum."""
     if len(x) + len(y) <= _EXACT:
         return np.longdouble(math.fsum(np.concatenate([x, -y])))
     return np.sum(x, dtype=np.longdouble) - np.sum(y, dtype=np.longdouble)

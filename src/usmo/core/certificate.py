@@ -47,7 +47,7 @@ class Certificate:
             dual=float(concave - 0.5 * quad),
             gap=gap,
             relative_gap=gap / max(1.0, abs(primal)),
-            kkt_violation=max(0.0, sum(parts.maxima)),
+            kkt_violation=max(0.0, sum(parts.maxima[:2])),
             equality_residual=abs(float(imbalance)) / total,
             convex=convex,
         )

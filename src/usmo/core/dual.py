@@ -4,7 +4,7 @@ A row has a dual variable 0 ≤ σ ≤ c with a kink at h = c/2. With G = f - β
 
     σ=0: G+β ≤ -1 | 0<σ<h: G+β = -1 | σ=h: -1 ≤ G+β ≤ 1 | h<σ<c: G+β = 1 | σ=c: G+β ≥ 1
 
-Everything here is a sum or a maximum over rows, so the results of several shards can be merged.
+Sums and maxima over rows are returned as :class:`Partial`, so that the results of several shards can be merged.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from usmo.core.arrays import Array, Index, Mask, exact_difference, exact_sum
 from usmo.core.shards import Partial
 
 ROUNDING = 1e-12
-"""A σ closer to 0, h or c than this share of c counts as being there. Repairing Σσ leaves rows that far off; there is
-nothing left to move, so the slope in that direction is no violation."""
+"""A σ closer to 0, h or c than this share of c counts as being there. :func:`repaired` can leave σ this close to a
+bound; the slope towards that bound is then not counted as a violation."""
 
 SUM_ROUNDING = 4.0 * float(np.finfo(float).eps)
 """Relative error of Σσ that counts as rounding."""
@@ -55,10 +55,13 @@ class DualPoint:
             sigma = np.where(np.abs(sigma - value) <= share * self.c, value, sigma)
         return DualPoint(sigma, self.c)
 
-    def extremes(self, G: Array) -> tuple[float, float]:
-        """(max dn, -min up), without directions in which only rounding is left to move. Shards merge by maximum."""
+    def extremes(self, G: Array, rounding: Array | float = 0.0) -> tuple[float, float]:
+        """(max dn, -min up), without directions in which only rounding is left to move. Shards merge by maximum.
+
+        Each row's slopes count less the ``rounding`` of its G.
+        """
         up, dn = self.snapped().slopes(G)
-        return float(dn.max(initial=-np.inf)), -float(up.min(initial=np.inf))
+        return float((dn - rounding).max(initial=-np.inf)), -float((up + rounding).min(initial=np.inf))
 
     def violation(self, G: Array) -> float:
         """max dn - min up: the most that moving weight from one row to another gains per unit.
@@ -88,8 +91,8 @@ class DualPoint:
 def bias(parts: Partial) -> float:
     """β from the merged ``bias_parts``: the average over the non-bound rows, else the midpoint of its interval.
 
-    Rows that only rounding keeps from a bound count as bound. Otherwise, where σ = h everywhere, the one row that
-    takes the rounding of Σσ would decide alone.
+    Rows within ``ROUNDING`` of 0, h or c count as bound. Otherwise the single row that absorbs the rounding of Σσ could
+    determine β.
     """
     total, inner = parts.sums
     low, high = parts.maxima

@@ -7,8 +7,8 @@ these are the paper's ``c1 = π/(2λp)`` and ``c2 = 1/(2λn)``. ``h = c2/2``.
     primal   P(α,β) = -Σ_P c1·f + Σ_U c2·max(0, f, (1+f)/2) + ½ αᵀKα,      f = Kα + β
     dual     D(σ)   = -½ αᵀKα + Σ_U min(σ, c2-σ),   0 ≤ σ ≤ c2,  Σσ = Σc1,   α = c1 on P, -σ on U
 
-P - D ≥ 0 for every β and every feasible σ, with equality only at the optimum: the duality gap. P is the regularised
-empirical PU risk with the double hinge loss, divided by 2λ.
+The duality gap, primal minus dual, is ≥ 0 for every β and every feasible σ, and 0 only at the optimum. The primal is
+the regularised empirical PU risk with the double hinge loss, divided by 2λ.
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ from usmo.core.certificate import Certificate
 from usmo.core.dual import DualPoint, bias, loss, repaired
 from usmo.core.shards import Partial
 
+ROW_ROUNDING = 1e-9
+"""Share of |f - β| of a row that counts as rounding of its evaluation."""
+
 
 @dataclass(frozen=True)
 class PUProblem:
-    """One training problem: which rows of the table play which part, and with what weight.
+    """One training problem: indices of P and U in the table, and their bounds c1 and c2.
 
     ``positives`` and ``unlabelled`` index rows of the training table. In the censored scenario the labelled positives
     are in both. ``c1`` and ``c2`` are aligned with them.
@@ -51,7 +54,7 @@ class PUProblem:
         cls, prior: float, lam: float, positives: Index, unlabelled: Index, mass_p: tuple[Array, float],
         mass_u: tuple[Array, float],
     ) -> PUProblem:  # fmt: skip
-        """The part of a problem that some rows are: their weights, and the sums of the weights of all rows."""
+        """The problem of one shard: weights of its rows, and total weights over all shards."""
         c1 = mass_p[0] * (prior / (2.0 * lam) / mass_p[1])
         c2 = mass_u[0] * (1.0 / (2.0 * lam) / mass_u[1])
         return cls(positives, unlabelled, c1, c2)
@@ -110,7 +113,7 @@ class PUProblem:
         return bias(self.at(sigma).bias_parts(G))
 
     def imbalance(self, sigma: Array) -> np.longdouble:
-        """Σc1 - Σσ, to be added to that of other rows."""
+        """Σc1 - Σσ. Shards merge by sum."""
         return exact_difference(self.c1, sigma)
 
     def repair(self, sigma: Array, order: Index | None = None) -> Array:
@@ -126,12 +129,15 @@ class PUProblem:
         return self.at(sigma).slack(g_u + beta) - beta * float(self.imbalance(sigma))
 
     def certificate_parts(self, sigma: Array, beta: float, g_p: Array, g_u: Array) -> Partial:
-        """What a certificate needs from these rows: Kα on P and on U (f without β)."""
+        """What a certificate needs from these rows, from Kα on P and on U (f without β).
+
+        ``maxima`` are the two terms of the violation, and the same beyond the rounding of each row's own f.
+        """
         point = self.at(sigma)
         quad = float(self.c1 @ g_p - sigma @ g_u)
         risk = float(-(self.c1 @ (g_p + beta)) + (self.c2 * loss(g_u + beta)).sum())
         sums = quad, risk, point.slack(g_u + beta), point.concave_part(), self.imbalance(sigma)
-        return Partial(sums, point.extremes(g_u))
+        return Partial(sums, (*point.extremes(g_u), *point.extremes(g_u, ROW_ROUNDING * np.abs(g_u))))
 
     def certificate(
         self, sigma: Array, beta: float, g_p: Array, g_u: Array, *, convex: bool = True

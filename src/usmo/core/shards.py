@@ -1,4 +1,4 @@
-"""Rows in shards: functions run where the rows are, and only small results come back.
+"""Rows in shards: functions run where the rows are, and results come back.
 
 What a solver keeps for each row (σ, f, kernel values) stays with the shard of that row. On one machine there is one
 shard with all rows (:class:`LocalShards`); on a cluster each worker has some (:mod:`usmo.dask`). A solver calls the
@@ -14,7 +14,7 @@ import numpy as np
 
 
 class Partial(NamedTuple):
-    """The result of one shard: ``sums`` are added over shards, of ``maxima`` the largest is kept."""
+    """The result of one shard. Shards merge ``sums`` by sum and ``maxima`` by maximum."""
 
     sums: tuple[Any, ...] = ()
     maxima: tuple[float, ...] = ()
@@ -37,7 +37,7 @@ class Shards(Protocol):
         """Call ``function(shard, *args)`` on every shard and merge the results."""
 
     def gather(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """Call ``function(shard, *args)`` on every shard and return the results, which must be small."""
+        """Call ``function(shard, *args)`` on every shard and return all results."""
 
 
 class LocalShards:
@@ -55,7 +55,7 @@ class LocalShards:
 
 
 class SubShards:
-    """The objects that the shards of another set keep under one attribute, as shards of their own."""
+    """One attribute of every shard, usable as shards: functions get ``getattr(shard, attribute)``."""
 
     def __init__(self, shards: Shards, attribute: str) -> None:
         self.shards, self.attribute, self.size = shards, attribute, shards.size

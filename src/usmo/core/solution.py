@@ -36,8 +36,8 @@ class Solution:
 
     ``G`` is q - Kσ, the decision function on U without β. ``kernel_rows`` counts the kernel values that the solver
     computed, in rows of n. ``status`` is "optimal" if the KKT violation is at most the tolerance, "max_iter",
-    "max_time" or "stopped" if a limit or a callback ended the fit, and "precision" if the tolerance is below what the
-    float type of the kernel rows resolves.
+    "max_time" or "stopped" if a limit or a callback ended the fit, and "precision" if the solver makes no more progress
+    before the tolerance is met.
     """
 
     sigma: Array
@@ -52,7 +52,7 @@ class Solution:
         """This solution with the work of an earlier run added to its record."""
         shifted = tuple(
             record._replace(
-                steps=record.steps + earlier.iterations,
+                steps=record.steps + (earlier.history[-1].steps if earlier.history else 0),
                 kernel_rows=record.kernel_rows + earlier.kernel_rows,
                 seconds=record.seconds + (earlier.history[-1].seconds if earlier.history else 0.0),
             )

@@ -61,7 +61,7 @@ class BlockFit:
 
 
 class BlockProblem:
-    """What the driver knows: the problem over all rows, the labelled rows, the float type of kernel rows."""
+    """The problem over all rows, as the driver keeps it: bounds, labelled rows, float type of kernel rows."""
 
     def __init__(self, table: Partitions, spec: Specification, sample: Table, prior: float, lam: float) -> None:
         assert spec.kernel is not None
@@ -109,7 +109,7 @@ class BlockProblem:
 
         def attempt(shards: ClusterShards) -> BlockFit:
             left = None if spec.max_time is None else max(1e-3, spec.max_time - (time.perf_counter() - began))
-            solution, certificate = solve_and_refine(
+            solution, certificate, _ = solve_and_refine(
                 lambda attempt: self._solve(shards, attempt, cache_size, progress, save),
                 lambda solution: self._certify(shards, solution, resume),
                 replace(spec, max_time=left), resume.start, resume.point,
@@ -144,9 +144,9 @@ class BlockProblem:
         sigma = PerShard(np.split(solution.sigma, np.cumsum(self.sizes)[:-1]))
         shards.gather(_evaluate, *resume.support[1:], sigma)
         parts = SubShards(shards, "certificate")
-        beta, certificate = certify_shards(parts, solution.beta, self.problem.total, self.psd)
+        beta, certificate, net_violation = certify_shards(parts, solution.beta, self.problem.total, self.psd)
         G = np.concatenate(parts.gather(_get_values))
-        return Certified(replace(solution, beta=beta, G=G), certificate)
+        return Certified(replace(solution, beta=beta, G=G), certificate, net_violation)
 
     def _support(self, shards: ClusterShards, sigma: Array) -> tuple[Index, Any, Array]:
         """Rows with non-zero coefficients: their numbers, the rows gathered here, and the coefficients."""

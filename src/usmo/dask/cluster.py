@@ -6,7 +6,8 @@ worker and merges their results; a tree of tasks merges the rest.
 
 Dask places and repeats tasks, and computes rows again that were lost with a worker. It cannot restore the state of a
 shard. So shards count the calls they have served, and one that comes back without its state raises
-:class:`usmo.core.shards.ShardLost`. The solver then starts again from its last decision function.
+:class:`usmo.core.shards.ShardLost`. The block solver then starts again from its last σ, the linear solver from its last
+decision function.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ _LARGE = 50_000
 """Bytes of arguments from which they are sent once to every worker, not with every task."""
 
 PATIENCE = 120.0
-"""Seconds that a cluster may have no workers."""
+"""Seconds without any worker after which the fit fails."""
 
-_LOOK = 1.0
+_CHECK_SECONDS = 1.0
 """Seconds after which the driver checks whether the workers of a pending call are alive."""
 
 
@@ -147,10 +148,10 @@ class ClusterShards:
         A worker may also disappear between the end of a task and the arrival of its result. Dask would then wait for
         ever, because the task can only be repeated on that worker.
         """
-        patience = _LOOK
+        patience = _CHECK_SECONDS
         while True:
             try:
-                wait(futures, timeout=_LOOK)
+                wait(futures, timeout=_CHECK_SECONDS)
                 loop: Any = self.client.loop
                 return sync(loop, self.client.gather, futures, asynchronous=True, callback_timeout=patience)
             except TimeoutError:
@@ -171,7 +172,7 @@ def awaited(client: Client, futures: Sequence[Future]) -> None:
     gone: float | None = None
     while True:
         try:
-            wait(futures, timeout=_LOOK)
+            wait(futures, timeout=_CHECK_SECONDS)
             break
         except TimeoutError:
             now = time.monotonic()

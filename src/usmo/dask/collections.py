@@ -112,16 +112,16 @@ def checked_block(k: int, columns: int, part: Any, label: Any, weight: Any) -> B
         raise ValueError(f"y must have one value per row: {where} has {X.shape[0]} rows, y has shape {y.shape}")
     if y.dtype.kind == "O":
         if pd.isna(y).any():
-            raise ValueError(f"y must have no missing values, which partition {k} has")
+            raise ValueError(f"y must have no missing values; partition {k} has some")
         y = y.astype(str) if all(isinstance(value, str) for value in y) else np.array(y.tolist())
     if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError(f"y must be finite, which it is not in partition {k}")
+        raise ValueError(f"y must be finite; partition {k} has NaN or infinity")
     if weight is not None:
         weight = np.asarray(weight, dtype=np.float64)
         if weight.shape != y.shape:
             raise ValueError(f"sample_weight must have one value per row, {len(y)} in {where}; got {weight.shape}")
         if not (np.isfinite(weight).all() and (weight >= 0).all()):
-            raise ValueError(f"sample_weight must be finite and not negative, which partition {k} is not")
+            raise ValueError(f"sample_weight must be finite and non-negative; partition {k} has other values")
     return Block(X, y, weight)
 
 

@@ -19,7 +19,7 @@ from usmo.fitting.select import rows_limit
 from usmo.fitting.specification import Specification
 
 _LOSSES = 50
-"""How often a fit starts again after the loss of a worker."""
+"""Losses of workers after which a fit fails."""
 
 
 def current_client() -> Client:

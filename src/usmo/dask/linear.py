@@ -29,10 +29,11 @@ from usmo.fitting.progress import combined, printed
 class LinearPUSVC(LazyPredictions, usmo.estimators.linear.LinearPUSVC):
     """:class:`usmo.LinearPUSVC` for ``dask.array`` and ``dask.dataframe``, dense or CSR.
 
-    The same problem and the same solver. The workers keep the rows and their state and make the sums over rows. Between
-    workers and driver go (r + 3)(r + 1) numbers per block and iteration for r columns, and once a sample of 40,000
-    rows. Needs a ``dask.distributed.Client``. An estimated prior and a chosen λ come from a random sample of the rows:
-    50,000 of each kind, 80,000 for λ, in the censored scenario twice as many in all.
+    The same problem and the same solver. The workers keep the rows and their state and make the sums over rows. Each
+    worker thread merges the sums of its blocks and sends (r + 3)(r + 1) numbers per iteration for r columns. The driver
+    receives once a sample of 40,000 rows. Needs a ``dask.distributed.Client``. An estimated prior and a chosen λ come
+    from a random sample: at most 50,000 rows of P and of U (80,000 if ``lam="cv"``); in the censored scenario 100,000
+    (160,000) rows in total.
 
     If a worker is lost, Dask computes its rows again, and the fit continues from its last decision function to the
     same optimum.

@@ -33,7 +33,7 @@ from usmo.solvers.linear_shards import LinearShard
 from usmo.solvers.stopping import Progress
 
 _SHARE = 4
-"""One byte in so many of a worker's memory is for mapped features. Beyond that, rows are mapped when they are read."""
+"""A quarter of a worker's memory holds mapped features; beyond that, rows are mapped at every read."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def set_cluster_decision(model: Any, sample: Table | None, shards: Shards, beta:
     shards.merge(_set_values, beta)
     parts = shards.gather(_some_values, CALIBRATED_P // shards.size, CALIBRATED_U // shards.size)
     f_p, c1, f_u, c2 = (np.concatenate([part[k] for part in parts]) for k in range(4))
-    # c1 and c2 are the weights in another unit
+    # c1 and c2 are proportional to the weights
     set_decision_of_shards(model, sample, shards, (f_p, c1 / c1.max()), (f_u, c2 / c2.max()))
 
 

@@ -44,7 +44,7 @@ class BlockSummary(NamedTuple):
 
 
 class Masses(NamedTuple):
-    """The largest weight of P, the weight of P in units of it, and the same for the unlabelled sample."""
+    """For P and for U: the largest weight, and the sum of weights divided by it."""
 
     top_p: float
     p: float

@@ -37,7 +37,7 @@ class LazyPredictions:
         self.local().save(path, **options)
 
     def decision_function(self, X: Any) -> Any:
-        """f(x) for each row: positive above 0, and a ranking of the rows. Lazy for a Dask collection."""
+        """Decision values f(x), lazy for Dask. Rows with f > 0 are predicted positive; sorting by f ranks the rows."""
         return self._lazily(X, "decision_function", np.float64)
 
     def predict(self, X: Any) -> Any:
@@ -46,7 +46,7 @@ class LazyPredictions:
         return self._lazily(X, "predict", self.classes_.dtype)  # type: ignore[attr-defined]
 
     def predict_proba(self, X: Any) -> Any:
-        """The probability of either class for each row. Lazy for a ``dask.array``."""
+        """The probability of either class for each row. Lazy for a Dask collection."""
         if is_dask_collection(X) and not is_dataframe_like(X):
             self._check_width(X)
             whole = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
@@ -78,7 +78,7 @@ class LazyPredictions:
         return da.argtopk(scores, top), da.topk(scores, top)
 
     def _sent(self) -> Any:
-        """The model for the workers. They give it rows without names, so column names are compared here."""
+        """The model for the workers. Workers pass arrays without column names, so names are checked here."""
         model = self.local()
         model.__dict__.pop("feature_names_in_", None)
         return dask.delayed(model)

@@ -39,7 +39,7 @@ class PUSVC(LazyPredictions, usmo.estimators.pusvc.PUSVC):
     of the rows.
 
     Parameters and fitted attributes are those of :class:`usmo.PUSVC`. ``kernel`` must not be "linear" (use
-    :class:`usmo.dask.LinearPUSVC`) or "precomputed", and ``solver`` is "auto" or "blocks".
+    :class:`usmo.dask.LinearPUSVC`) or "precomputed", and ``solver`` is "auto" or "blocks". Callbacks get no passes.
     """
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
@@ -123,7 +123,7 @@ class PUSVC(LazyPredictions, usmo.estimators.pusvc.PUSVC):
 
 
 def _cache(client: Any) -> float:
-    """Megabytes for kernel rows if the user sets none: as on one machine, for every worker."""
+    """Default megabytes for kernel rows, all workers together: of each a quarter of its memory limit, at most 400."""
     limits = [worker["memory_limit"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
     return sum(min(MOST_CACHE, CACHE_SHARE * (limit or np.inf) / 2**20) for limit in limits) or MOST_CACHE
 

@@ -82,7 +82,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> Array:
-        """f(x) for each row: positive above 0, and a ranking of the rows."""
+        """Decision values f(x). Rows with f > 0 are predicted positive; sorting by f ranks the rows."""
         raise NotImplementedError
 
     def predict(self, X: Any) -> np.ndarray:
@@ -122,6 +122,6 @@ class KernelPUClassifier(PUClassifier):
         return tags
 
     def decision_function(self, X: Any) -> Array:
-        """f(x) for each row: positive above 0, and a ranking of the rows."""
+        """Decision values f(x). Rows with f > 0 are predicted positive; sorting by f ranks the rows."""
         check_is_fitted(self)
         return expansion_values(self, validate_data(self, X, reset=False, **ACCEPTED))

@@ -27,7 +27,7 @@ _BINS, _MANY = 1000, 5000
 """Bins on each side of 0, and the number of values from which values are binned."""
 
 _COUNT = 1e9
-"""Integer weights above this are a scale, not numbers of rows."""
+"""Integer weights above this are not treated as row counts."""
 
 _FLAT = 1e-3
 """Smallest scale of decision values: below it they do not distinguish rows."""

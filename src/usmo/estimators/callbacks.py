@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks (1.9 and newer): each pass of a solver is a subtask."""
+"""scikit-learn's callbacks (1.9 and newer): each pass of an exact fit is a subtask."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ from usmo.core.shards import LocalShards, Shards
 from usmo.core.table import Table
 from usmo.estimators.calibration import calibrated
 from usmo.estimators.fit_warnings import warn_if_constant
-from usmo.estimators.threshold import ValueShard, spread, threshold_at_prior
+from usmo.estimators.threshold import ValueShard, threshold_at_prior, value_range
 
 CALIBRATED_U = 200_000
 """Unlabelled rows that probabilities are calibrated on, about. Two slopes need no more."""
 
 CALIBRATED_P = 50_000
-"""Labelled positives that linear models are calibrated on."""
+"""Labelled positives that linear models are calibrated on at most; on a cluster kernel models too."""
 
 
 def set_decision(model: Any, table: Table, problem: PUProblem, f_p: Array, f_u: Array) -> None:
@@ -34,12 +34,12 @@ def set_decision_of_shards(
 ) -> None:
     """The same from shards of :class:`ValueShard`, and f and weights of some rows of P and U.
 
-    ``table`` is the one that λ was chosen on, if it was. Calibration then uses the held-out decision values of the
-    cross-validation.
+    ``table`` is the table or sample that λ was chosen on; it is not used, and may be None, if λ was given. If λ was
+    chosen, calibration uses the held-out decision values of the cross-validation.
     """
     certificate = getattr(model, "certificate_", None)
     precision = model.tol if certificate is None else min(model.tol, certificate.kkt_violation)
-    warn_if_constant(spread(shards), precision)
+    warn_if_constant(value_range(shards), precision)
     if model.threshold == "prior":
         model.threshold_ = threshold_at_prior(shards, model.prior_, precision)
     else:
@@ -49,7 +49,7 @@ def set_decision_of_shards(
     if selection is not None and table is not None:
         is_p = np.isin(selection.rows, table.labelled)
         is_u = np.ones_like(is_p) if model.scenario == "censored" else ~is_p
-        weight = np.ones(len(is_p)) if table.weight is None else table.weight[selection.rows]
+        weight = selection.weight
         on_p, on_u = ((selection.held_out[which], weight[which]) for which in (is_p, is_u))
     t = model.threshold_
     model.calibration_ = calibrated(on_p[0] - t, on_u[0] - t, model.prior_, on_p[1], on_u[1])

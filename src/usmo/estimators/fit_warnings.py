@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from usmo.core.certificate import Certificate
 from usmo.core.solution import Status
-from usmo.estimators.threshold import TOGETHER
+from usmo.estimators.threshold import EQUAL_WITHIN
 from usmo.system import caller
 
 _EQUAL = 1e-6
@@ -37,11 +37,11 @@ def warn_if_short(status: Status, certificate: Certificate, tol: float) -> None:
         )
 
 
-def warn_if_constant(spread: float, precision: float) -> None:
+def warn_if_constant(value_range: float, precision: float) -> None:
     """Warn if the decision values of the unlabelled rows differ by no more than their precision."""
-    if spread <= TOGETHER * precision + _EQUAL:
+    if value_range <= EQUAL_WITHIN * precision + _EQUAL:
         caller.warn(
-            f"the decision function is constant: the unlabelled rows differ by {spread:.1g} in it, with a KKT "
-            f"violation of {precision:.1g}, so their order has no meaning. Lower lam, or choose a kernel or columns "
-            "that tell the labelled rows from the unlabelled ones; a linear function of few columns often cannot."
+            f"the decision function is constant: the unlabelled rows differ by {value_range:.1g} in it, with a KKT "
+            f"violation of {precision:.1g}, so their order has no meaning. Lower lam, or use a kernel or columns that "
+            "separate labelled from unlabelled rows; a linear kernel on few columns often does not."
         )

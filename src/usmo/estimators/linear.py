@@ -31,8 +31,8 @@ class LinearPUSVC(PUClassifier):
     ----------
     prior : float or "estimate", default="estimate"
         π, the share of positives: among the unlabelled rows if ``scenario="case-control"``, among all rows if
-        ``scenario="censored"``. "estimate" uses :class:`usmo.priors.Consensus`, on at most 50,000 rows of each
-        kind.
+        ``scenario="censored"``. "estimate" uses :class:`usmo.priors.Consensus`, on a random sample of at most 20,000
+        labelled and 20,000 unlabelled rows.
     lam : float or "cv", default=1e-2
         Regularisation λ. "cv" chooses it by the PU risk of held-out rows (:mod:`usmo.fitting.select`). The columns
         should have one scale, because λ penalises all of them alike.
@@ -51,7 +51,8 @@ class LinearPUSVC(PUClassifier):
     warm_start : bool, default=False
         Start from the previous decision function if the new table has as many columns.
     random_state : int, RandomState instance or None, default=None
-        Seed of the folds when the prior is estimated. None gives the same folds every time.
+        Seed of the samples and folds on which the prior is estimated and λ is chosen. None gives the same results every
+        time.
     verbose : int, default=0
         1 shows a live line on stderr if that is a terminal, 2 prints a line per round.
 
@@ -143,7 +144,7 @@ class LinearPUSVC(PUClassifier):
         return self.coef_[0], float(self.intercept_[0] + self.threshold_)
 
     def decision_function(self, X: Any) -> Array:
-        """f(x) for each row: positive above 0, and a ranking of the rows."""
+        """Decision values f(x). Rows with f > 0 are predicted positive; sorting by f ranks the rows."""
         check_is_fitted(self)
         if isinstance(X, PartFeatures):
             if X.shape[1] != self.n_features_in_:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from sklearn.base import clone
 
+from usmo.estimators.fit_warnings import warn_if_short
 from usmo.estimators.linear import LinearPUSVC
 from usmo.estimators.preparation import Choices, choose, prepare_table, specification
 from usmo.estimators.pusvc import PUSVC
@@ -35,7 +36,7 @@ def path(
     lams : sequence of float
         Values of λ; from large to small is the cheapest order.
     priors : sequence of float, optional
-        Class priors; without them the estimator's own ``prior`` (estimated once if it says so).
+        Class priors; without them the estimator's own ``prior`` (estimated once if it is "estimate").
 
     Examples
     --------
@@ -55,15 +56,20 @@ def path(
         first.set_params(lam=lam)._validate_params()
     table = prepare_table(first, X, y, sample_weight)
     spec = specification(first, table)
-    given = choose(table, spec, estimator.prior, 1.0)
-    grid = [(float(prior), lam) for prior in ([given.prior] if priors is None else priors) for lam in lams]
-    for prior, _ in grid:
+    if priors is None:
+        given = choose(table, spec, estimator.prior, 1.0)
+        priors, interval = [given.prior], given.interval
+    else:
+        priors, interval = [float(prior) for prior in priors], None
+    for prior in priors:
         clone(estimator).set_params(prior=prior)._validate_params()
+    grid = [(prior, lam) for prior in priors for lam in lams]
     fits = fit_path(table, [table.problem(prior, lam, spec.scenario) for prior, lam in grid], spec)
     models = []
     for (prior, lam), fit in zip(grid, fits, strict=True):
         model = clone(estimator).set_params(lam=lam)
         model.__dict__.update({name: value for name, value in vars(first).items() if name.endswith("_in_")})
-        set_fitted(model, table, spec, Choices(prior, lam, given.interval), fit)
+        warn_if_short(fit.solution.status, fit.certificate, model.tol)
+        set_fitted(model, table, spec, Choices(prior, lam, interval), fit)
         models.append(model)
     return models

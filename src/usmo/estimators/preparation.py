@@ -23,7 +23,7 @@ ACCEPTED: dict[str, Any] = {
 """Tables that all estimators accept."""
 
 PRIOR_ROWS = 50_000
-"""Rows of each kind from which a prior is estimated at most."""
+"""Most rows of P and of U that the prior estimator gets. It uses at most 20,000 of each (``usmo.priors.base``)."""
 
 _FIELDS = (
     "scenario", "solver", "tol", "max_iter", "max_time", "checkpoint", "checkpoint_seconds", "approximation",
@@ -55,11 +55,11 @@ def _check_parts(X: PartFeatures, y: Any) -> np.ndarray:
         raise ValueError(f"y must have one label per row, {X.shape[0]}; got shape {y.shape}")
     blocks, bad = Blocks(X), []
 
-    def look(part: slice) -> None:
+    def check(part: slice) -> None:
         if not np.isfinite(blocks.block(part)).all():
             bad.append(part.start)
 
-    blocks.each(look)
+    blocks.each(check)
     if bad:
         raise ValueError(f"Input X contains NaN or infinity, in rows {min(bad)} to {min(bad) + blocks.step - 1}")
     return y
@@ -113,7 +113,7 @@ def choose(table: Table, spec: Specification, prior: Any, lam: Any) -> Choices:
 
 
 def estimate_prior(table: Table, spec: Specification) -> tuple[float, tuple[float, float]]:
-    """The prior and its interval, from at most ``PRIOR_ROWS`` rows of each kind."""
+    """The prior and its interval, from a sample of at most ``PRIOR_ROWS`` rows of P and of U."""
     rng = np.random.default_rng(spec.seed)
     parts = [
         part if len(part) <= PRIOR_ROWS else np.sort(rng.choice(part, PRIOR_ROWS, replace=False))

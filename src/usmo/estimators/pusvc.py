@@ -50,7 +50,8 @@ class PUSVC(KernelPUClassifier):
     ----------
     prior : float or "estimate", default="estimate"
         π, the share of positives: among the unlabelled rows if ``scenario="case-control"``, among all rows if
-        ``scenario="censored"``. "estimate" uses :class:`usmo.priors.Consensus`.
+        ``scenario="censored"``. "estimate" uses :class:`usmo.priors.Consensus`, on a random sample of at most 20,000
+        labelled and 20,000 unlabelled rows.
     lam : float or "cv", default=1e-2
         Regularisation λ. "cv" chooses it by the PU risk of held-out rows (:mod:`usmo.fitting.select`).
     kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
@@ -90,10 +91,11 @@ class PUSVC(KernelPUClassifier):
     max_iter : int, default=-1
         Limit on rounds ("blocks"), two-row steps ("usmo") or interior point iterations; -1 for none.
     max_time : float, default=None
-        Limit on the seconds spent in "blocks" or "usmo". The best solution so far is kept, with its certificate.
+        Limit on the seconds spent in the solver; "qp" ignores it. The best solution so far is kept, with its
+        certificate.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel rows. "auto" is a quarter of the free memory but at most 400 for "blocks", and
-        200 for "usmo".
+        Megabytes for kernel rows. "auto" is a quarter of the free memory, at least 50 and at most 400, for
+        "blocks", and 200 for "usmo".
     checkpoint : path, default=None
         File for the state of a long fit ("blocks"), written every ``checkpoint_seconds`` and removed at the end.
         The same fit started again after a crash continues from it.
@@ -102,10 +104,11 @@ class PUSVC(KernelPUClassifier):
     warm_start : bool, default=False
         Start from the previous solution if the new table has as many rows.
     random_state : int, RandomState instance or None, default=None
-        Seed of the folds when the prior is estimated. None gives the same folds every time.
+        Seed of the samples and folds on which the prior is estimated and λ is chosen, of landmarks and random features,
+        and of the sample on which an approximation is compared. None gives the same results every time.
     verbose : int, default=0
         1 shows a live line on stderr if that is a terminal, 2 prints a line per pass. Callbacks of scikit-learn 1.9
-        (``set_callbacks``) get each pass as a subtask and can end the fit.
+        (``set_callbacks``) get each pass as a subtask and can end the fit, except with ``approximation``.
 
     Attributes
     ----------
@@ -143,7 +146,7 @@ class PUSVC(KernelPUClassifier):
         Kernel values computed by the solver, in rows of the n × n kernel matrix of the unlabelled rows. The
         certificate computes the rows of the support once more.
     history_ : tuple of PassRecord
-        State after each pass: kind, steps, objective, violation, nonbound, kernel_rows, seconds.
+        State after each pass: kind, steps, objective, violation, beta, nonbound, kernel_rows, seconds.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only if X has column names.
@@ -247,8 +250,8 @@ class PUSVC(KernelPUClassifier):
         exact = self.solver == "auto" and self.approximation is None
         if exact and n >= _LARGE and self.kernel not in ("linear", "precomputed"):
             caller.warn(
-                f"an exact fit of {n} unlabelled rows computes a large part of a {n} × {n} kernel matrix. The time "
-                "of approximation='nystroem' grows with the rows only, and its error is measured. "
+                f"an exact fit of {n} unlabelled rows computes a large part of a {n} × {n} kernel matrix. "
+                "approximation='nystroem' takes time linear in the rows and reports its error. "
                 "solver='blocks' fits exactly without this message."
             )
 

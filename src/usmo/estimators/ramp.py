@@ -47,7 +47,7 @@ class RampPUSVC(KernelPUClassifier):
     max_iter : int, default=100
         Limit on the convex steps from each start.
     random_state : int, RandomState instance or None, default=None
-        Seed of the folds when the prior is estimated.
+        Seed of the sample and the folds on which the prior is estimated.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Sensitivity to the class prior: how many rows other priors mark, and how much of the ranking they keep."""
+"""Sensitivity to the class prior: how many rows are predicted positive under other priors, and how ranks change."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _REFIT = {"verbose": 0, "checkpoint": None, "warm_start": False}
 class Sensitivity:
     """What the model fitted with other priors does; one entry per prior, ascending.
 
-    ``positives`` counts the unlabelled rows with f > 0, ``expected`` the positives that the prior promises among
-    them, ``overlap`` is the share of the ``top`` highest unlabelled rows that stay among the ``top`` highest.
-    ``f`` holds the decision values of all rows, one line per prior; ``rows`` is the number of unlabelled rows;
-    ``sampled`` says that only a sample of the table was used.
+    ``positives`` counts the unlabelled rows with f > 0, ``expected`` is the number of positives among the unlabelled
+    rows that the prior implies, ``overlap`` the share of the ``top`` highest unlabelled rows that stay among the
+    ``top`` highest. ``f`` has the decision values of all rows, one line per prior; ``rows`` is the number of unlabelled
+    rows; ``sampled`` says that only a sample of the table was used.
     """
 
     priors: Array
@@ -40,7 +40,7 @@ class Sensitivity:
 def expected_positives(prior: float, labelled: int, unlabelled: int, scenario: str) -> float:
     """Expected number of positives among the unlabelled rows.
 
-    π·n_U; in the censored scenario π is the share among all rows, of which the labelled ones are subtracted.
+    π·n_U; in the censored scenario π is the share among all rows, so the labelled positives are subtracted.
     """
     if scenario == "censored":
         return min(max(prior * (labelled + unlabelled) - labelled, 0.0), float(unlabelled))

@@ -1,4 +1,4 @@
-"""What model files hold of this room: the estimators and the objects among their fitted attributes.
+"""Classes of this package that model files may hold: the estimators and the objects among their fitted attributes.
 
 Names of classes in files never change: a class that gets another name is registered with its old one.
 """

@@ -14,9 +14,10 @@ _SORTED = 200_000
 """Decision values up to which all are sorted."""
 
 _AROUND = 0.01
-"""Above that, sort only values this close to the quantile, located from a sample."""
+"""With more values, sort only those within this share of the rows on either side of the quantile, estimated from a
+sample."""
 
-TOGETHER = 4.0
+EQUAL_WITHIN = 4.0
 """Values that differ by no more than this multiple of the precision count as equal."""
 
 _MARGIN = 1e-6
@@ -35,8 +36,8 @@ def threshold_at_prior(shards: Shards, prior: float, precision: float) -> float:
     """The threshold above which the share ``prior`` lies; it does not depend on how rounding orders equal rows.
 
     The optimum puts many rows at exactly -1 or 1. The solver leaves them there up to its ``precision``, the violation
-    of the optimality conditions. Such rows fall on the same side. ``shards`` have the attributes of
-    :class:`ValueShard`. If there are many rows, only those near the quantile are gathered.
+    of the optimality conditions. Rows within that precision of ±1 fall on the same side. ``shards`` have the attributes
+    of :class:`ValueShard`. If there are many rows, only those near the quantile are gathered.
     """
     low, high, share = -np.inf, np.inf, prior
     _, mass, count = shards.merge(_masses, low, high).sums
@@ -57,12 +58,12 @@ def threshold_at_prior(shards: Shards, prior: float, precision: float) -> float:
     margin = _MARGIN * (1.0 + max(abs(low), abs(high)))
     at = high + margin if at >= high else low - margin if at < low else at
     for edge in (-1.0, 1.0):
-        if abs(at - edge) <= TOGETHER * precision:  # beside the rows at the edge, not among them
-            at = edge + float(np.copysign(TOGETHER * precision + 1e-9, at - edge))
+        if abs(at - edge) <= EQUAL_WITHIN * precision:  # beside the rows at the edge, not among them
+            at = edge + float(np.copysign(EQUAL_WITHIN * precision + 1e-9, at - edge))
     return at
 
 
-def spread(shards: Shards) -> float:
+def value_range(shards: Shards) -> float:
     """max f - min f."""
     high, minus_low = shards.merge(_extremes).maxima
     return float(high + minus_low)
@@ -90,7 +91,7 @@ def _between(shard: ValueShard, low: float, high: float, precision: float) -> tu
     between = (shard.f >= low) & (shard.f <= high)
     f, weight = np.round(shard.f[between], 9), shard.weight[between]
     for edge in (-1.0, 1.0):
-        f = np.where(np.abs(f - edge) <= TOGETHER * precision, edge, f)
+        f = np.where(np.abs(f - edge) <= EQUAL_WITHIN * precision, edge, f)
     if len(f) > _SORTED:
         f, which = np.unique(f, return_inverse=True)
         weight = np.bincount(which, weights=weight).astype(np.float64)

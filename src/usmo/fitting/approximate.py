@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from usmo.core.arrays import Index
+from usmo.core.arrays import Array, Index
 from usmo.core.problem import PUProblem
 from usmo.fitting.kernel import fit_kernel
 from usmo.fitting.linear import LinearFit, fit_linear
@@ -16,6 +16,7 @@ from usmo.kernels.kernel import Kernel
 from usmo.kernels.maps import FourierMap, NystroemMap, choose_landmarks, mapped_features
 from usmo.kernels.matrix import KernelMatrix
 from usmo.kernels.row_blocks import ArrayFeatures
+from usmo.kernels.row_sampling import distinct_rows
 from usmo.solvers.stopping import Progress
 
 _COMPARED = 4000
@@ -33,14 +34,14 @@ class Approximation:
     n_components : int
         Features used.
     n_compared : int
-        Unlabelled rows of the sample.
+        Distinct unlabelled rows of the sample.
     exact_objective, objective : float
         The regularised PU risk of the exact and of the approximate fit on the sample. With "nystroem" both are values
         of the same function, and the first is its minimum.
     mean_difference : float
-        Mean absolute difference of the two decision functions over the sample.
+        Mean absolute difference of the two decision functions over the unlabelled rows of the sample.
     changed : float
-        Share of the sample that the two classify differently.
+        Share of these rows that the two classify differently.
     """
 
     kind: str
@@ -63,22 +64,22 @@ class ApproximateFit:
 
 
 def fit_approximate(
-    problem: PUProblem, X: Any, spec: Specification, progress: Progress | None = None
+    problem: PUProblem, X: Any, spec: Specification, progress: Progress | None = None, weight: Array | None = None
 ) -> ApproximateFit:
-    """Fit on mapped features, and compare with an exact fit on a sample."""
+    """Fit on mapped features, and compare with an exact fit on a sample; ``weight`` is that of the rows of X."""
     assert spec.kernel is not None
     assert spec.approximation is not None
-    mapped, landmarks = feature_map(X, problem.rows, spec)
+    mapped, landmarks = feature_map(X, problem.rows, spec, weight)
     fit = fit_linear(problem, mapped_features(X, mapped), spec, progress=progress)
     comparison = compare(problem, X, spec.kernel, spec.approximation, mapped, spec.tol, spec.seed)
     return ApproximateFit(fit, mapped, landmarks, comparison)
 
 
-def feature_map(X: Any, rows: Index, spec: Specification) -> tuple[Any, Index | None]:
+def feature_map(X: Any, rows: Index, spec: Specification, weight: Array | None = None) -> tuple[Any, Index | None]:
     """The map of the specification, and for "nystroem" its landmarks among ``rows``."""
     assert spec.kernel is not None
     if spec.approximation == "nystroem":
-        landmarks = choose_landmarks(X, rows, spec.n_components, spec.seed)
+        landmarks = choose_landmarks(X, rows, spec.n_components, spec.seed, weight)
         return NystroemMap(spec.kernel, X[landmarks]), landmarks
     return FourierMap(spec.kernel, spec.n_components, X.shape[1], spec.seed), None
 
@@ -87,16 +88,10 @@ def compare(
     problem: PUProblem, X: Any, kernel: Kernel, kind: str, mapped: Any, tol: float, seed: int
 ) -> Approximation:
     """Compare an exact fit and a fit of mapped features on a sample of the problem's rows."""
-    rng = np.random.default_rng(seed)
-    some = np.sort(rng.permutation(problem.n)[:_COMPARED])
-    few = np.sort(rng.permutation(problem.p)[:_COMPARED])
-    c1 = problem.c1[few] * (problem.total / problem.c1[few].sum())
-    c2 = problem.c2[some] * (problem.c2.sum() / problem.c2[some].sum())
-    rows = np.union1d(problem.positives[few], problem.unlabelled[some])
-    positives, unlabelled = (
-        np.searchsorted(rows, part) for part in (problem.positives[few], problem.unlabelled[some])
-    )
-    small = PUProblem(positives, unlabelled, c1, c2)
+    few, c1 = _sample(X, problem.positives, problem.c1, seed)
+    some, c2 = _sample(X, problem.unlabelled, problem.c2, seed)
+    rows = np.concatenate([few, some])
+    small = PUProblem(np.arange(len(few)), np.arange(len(few), len(rows)), c1, c2)
     exact = fit_kernel(small, KernelMatrix(X[rows], kernel), Specification(kernel, solver="blocks", tol=tol))
     rough = fit_linear(small, ArrayFeatures(mapped.transform(X[rows])), Specification(tol=tol))
     f = exact.solution.G + exact.solution.beta
@@ -108,6 +103,14 @@ def compare(
         n_compared=len(some),
         exact_objective=scale * exact.certificate.primal,
         objective=scale * rough.certificate.primal,
-        mean_difference=float(np.mean(np.abs(f - other))),
-        changed=float(np.mean((f > 0) != (other > 0))),
+        mean_difference=float(np.average(np.abs(f - other), weights=c2)),
+        changed=float(np.average((f > 0) != (other > 0), weights=c2)),
     )
+
+
+def _sample(X: Any, rows: Index, c: Array, seed: int) -> tuple[Index, Array]:
+    """At most ``_COMPARED`` distinct rows, and their c with the same sum."""
+    weight = np.zeros(X.shape[0])
+    weight[rows] = c
+    chosen, mass = distinct_rows(X, rows, weight, seed, _COMPARED)
+    return chosen, mass * (c.sum() / mass.sum())

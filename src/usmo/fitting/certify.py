@@ -15,8 +15,11 @@ from usmo.core.shards import LocalShards, Partial, Shards
 from usmo.core.solution import Solution
 from usmo.kernels.matrix import KernelMatrix
 
-_ROUNDING = 1e-9
-"""Share of max|G| by which the violation may exceed the tolerance: rounding of its own evaluation."""
+GAP_SHARE = 0.1
+"""The relative gap to reach, in units of the tolerance on the violation."""
+
+_GAP_ROUNDING = 1e-9
+"""Relative gap below which the violation may exceed the tolerance: the objective cannot be improved in float64."""
 
 _BETA_ROUNDING = 1e-12
 """Relative difference of two gaps that counts as rounding when β is chosen."""
@@ -26,15 +29,22 @@ _LARGEST = 1e290
 
 
 class Certified(NamedTuple):
-    """A solution and its certificate."""
+    """A solution, its certificate, and the violation beyond the rounding of each row's own f."""
 
     solution: Solution
     certificate: Certificate
+    net_violation: float
 
 
-def meets_tolerance(certificate: Certificate, largest: float, tol: float) -> bool:
-    """Whether the violation is within the tolerance, up to the rounding of decision values as large as ``largest``."""
-    return certificate.kkt_violation <= tol + _ROUNDING * largest
+def meets_tolerance(certificate: Certificate, net_violation: float, tol: float) -> bool:
+    """Whether violation and gap are within the tolerance, as far as float64 can tell."""
+    gap = abs(certificate.relative_gap)  # a gap below zero is rounding, too
+    return gap <= GAP_SHARE * tol and (net_violation <= tol or gap <= _GAP_ROUNDING)
+
+
+def better(one: Certified, other: Certified) -> Certified:
+    """The certified solution with the smaller gap; the first if they are equal."""
+    return other if abs(other.certificate.relative_gap) < abs(one.certificate.relative_gap) else one
 
 
 def check_kernel(problem: PUProblem, kernel: KernelMatrix) -> bool:
@@ -71,8 +81,8 @@ def certify_values(problem: PUProblem, solution: Solution, values: Array, psd: b
     """The same from Kα on every row of the table."""
     G = values[problem.unlabelled]
     shard = CertificateShard(problem, solution.sigma, values[problem.positives], G)
-    beta, certificate = certify_shards(LocalShards(shard), solution.beta, problem.total, psd)
-    return Certified(replace(solution, G=G, beta=beta), certificate)
+    beta, certificate, net = certify_shards(LocalShards(shard), solution.beta, problem.total, psd)
+    return Certified(replace(solution, G=G, beta=beta), certificate, net)
 
 
 @dataclass
@@ -85,19 +95,21 @@ class CertificateShard:
     g_u: Array
 
 
-def certify_shards(shards: Shards, beta: float, total: float, psd: bool) -> tuple[float, Certificate]:
-    """β and the certificate of all rows; shards have the attributes of :class:`CertificateShard`.
+def certify_shards(shards: Shards, beta: float, total: float, psd: bool) -> tuple[float, Certificate, float]:
+    """β, the certificate and the net violation; shards have the attributes of :class:`CertificateShard`.
 
-    Two values of β are compared: the solver's, and the average over the non-bound rows. The multiplier of an interior
-    point is better than an average over rows slightly off their bounds. Where a whole interval of β is as good, the
-    average is its midpoint and is taken.
+    Two values of β are compared: the solver's, and that of :func:`usmo.core.dual.bias`. The solver's is better after an
+    interior point, whose rows are slightly off their bounds. If both gaps are equal up to rounding, the second is used.
     """
     parts = shards.merge(_bias_parts)
     average = bias(Partial(parts.sums, parts.maxima[:2]))
     rounding = _BETA_ROUNDING * total * (1.0 + parts.maxima[2])
-    own = Certificate.of(shards.merge(_certificate_parts, beta), beta, total, psd)
-    mean = Certificate.of(shards.merge(_certificate_parts, average), average, total, psd)
-    return (average, mean) if mean.gap <= own.gap + rounding else (beta, own)
+    of_own, of_average = (shards.merge(_certificate_parts, value) for value in (beta, average))
+    own = Certificate.of(of_own, beta, total, psd)
+    mean = Certificate.of(of_average, average, total, psd)
+    if mean.gap <= own.gap + rounding:
+        return average, mean, max(0.0, sum(of_average.maxima[2:]))
+    return beta, own, max(0.0, sum(of_own.maxima[2:]))
 
 
 def _bias_parts(shard: CertificateShard) -> Partial:

@@ -10,12 +10,15 @@ from usmo.core.certificate import Certificate
 from usmo.core.problem import PUProblem
 from usmo.core.solution import Solution
 from usmo.core.table import Table
+from usmo.fitting import graded
 from usmo.fitting.approximate import Approximation, fit_approximate
+from usmo.fitting.certify import Certified, better
 from usmo.fitting.kernel import fit_kernel
 from usmo.fitting.linear import fit_linear
 from usmo.fitting.specification import Specification
+from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix
-from usmo.kernels.row_blocks import as_features
+from usmo.kernels.row_blocks import ArrayFeatures, Blocks, Features, as_features
 from usmo.solvers.stopping import Progress
 
 Start = Array | tuple[Array, float]
@@ -43,6 +46,30 @@ class Fit:
         return self.problem.table_coefficients(self.solution.sigma, n_rows)
 
 
+def fit_columns(
+    problem: PUProblem,
+    features: Features,
+    spec: Specification,
+    *,
+    start: Start | None = None,
+    progress: Progress | None = None,
+) -> Fit:
+    """Fit a linear function of the columns. A small problem that falls short is finished by the dense solver."""
+    fit = fit_linear(problem, features, spec, start=start, progress=progress)
+    one = Certified(fit.solution, fit.certificate, fit.net_violation)
+    if (
+        fit.solution.status != "precision"
+        or not isinstance(features, ArrayFeatures)
+        or not graded.can_finish(problem)
+    ):
+        return Fit(problem, *one[:2], coef=fit.coef)
+    other = graded.finish(problem, KernelMatrix(features.X, Kernel("linear")), spec, fit.solution)
+    if better(one, other) is one:
+        return Fit(problem, *one[:2], coef=fit.coef)
+    alpha = problem.table_coefficients(other.solution.sigma, features.shape[0])
+    return Fit(problem, *other[:2], coef=Blocks(features).weighted_sum(alpha))
+
+
 def fit_table(
     table: Table,
     spec: Specification,
@@ -55,10 +82,9 @@ def fit_table(
     """Fit and certify one problem on a table: with a kernel, as a linear function of the columns, or approximately."""
     problem = table.problem(prior, lam, spec.scenario)
     if spec.kernel is None:
-        linear = fit_linear(problem, as_features(table.X), spec, start=start, progress=progress)
-        return Fit(problem, linear.solution, linear.certificate, coef=linear.coef)
+        return fit_columns(problem, as_features(table.X), spec, start=start, progress=progress)
     if spec.approximation is not None:
-        rough = fit_approximate(problem, table.X, spec, progress)
+        rough = fit_approximate(problem, table.X, spec, progress, table.weight)
         solution, certificate, coef = rough.fit.solution, rough.fit.certificate, rough.fit.coef
         return Fit(problem, solution, certificate, coef, rough.map, rough.landmarks, rough.comparison)
     assert not isinstance(start, tuple)

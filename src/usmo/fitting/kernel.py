@@ -10,7 +10,8 @@ import numpy as np
 from usmo.core.arrays import Array
 from usmo.core.problem import PUProblem
 from usmo.core.solution import EvaluatedPoint, Solution
-from usmo.fitting.certify import Certified, certify, check_kernel, meets_tolerance
+from usmo.fitting import graded
+from usmo.fitting.certify import Certified, better, certify, check_kernel, meets_tolerance
 from usmo.fitting.checkpoint import Checkpoint, problem_digest
 from usmo.fitting.linear import fit_linear, is_narrow_linear, suits_interior_point
 from usmo.fitting.specification import Specification
@@ -33,6 +34,12 @@ _USMO_CACHE = 200.0
 _QP_GAP = 1e-6
 """Relative gap above which the result of the QP library has the status "precision"."""
 
+_TIGHTER = 0.1
+"""Factor on the tolerance of the solver if the gap is too large."""
+
+_STEPS_PER_ROW = 1000
+"""Two-row steps per unlabelled row after which the dense solver takes over. Most fits take fewer than 100."""
+
 
 def fit_kernel(
     problem: PUProblem,
@@ -42,24 +49,53 @@ def fit_kernel(
     start: Array | None = None,
     progress: Progress | None = None,
 ) -> Certified:
-    """Solve and certify one problem. ``start`` is a feasible σ; without one the solver computes its own start."""
+    """Solve and certify one problem. ``start`` is a feasible σ; without one the solver computes its own start.
+
+    A fit that falls short of the tolerance is tried again without its start, then by other solvers.
+    """
     solver = choose_solver(problem, kernel, spec)
+    psd = solver == "interior-point" or check_kernel(problem, kernel)
+    certified = _by(solver, problem, kernel, spec, psd, start, progress)
+    if _falls_short(certified) and start is not None:
+        certified = better(certified, _by(solver, problem, kernel, _rest(spec, certified), psd, None, progress))
+    if _falls_short(certified) and psd and graded.can_finish(problem):
+        certified = better(certified, graded.finish(problem, kernel, _rest(spec, certified), certified.solution))
+    elif _falls_short(certified) and solver == "blocks" and is_narrow_linear(problem, kernel):
+        # columns far from zero: the interior point centres them
+        again = _by_columns(problem, kernel, _rest(spec, certified), certified.solution.sigma, progress)
+        again = again._replace(solution=again.solution.continued_from(certified.solution))
+        certified = better(certified, again)
+    return certified
+
+
+def _falls_short(certified: Certified) -> bool:
+    return certified.solution.status == "precision"
+
+
+def _rest(spec: Specification, certified: Certified) -> Specification:
+    """The specification with the time that is left, and without a checkpoint."""
+    spent = certified.solution.history[-1].seconds if certified.solution.history else 0.0
+    left = None if spec.max_time is None else max(1e-3, spec.max_time - spent)
+    return replace(spec, max_time=left, checkpoint=None)
+
+
+def _by(
+    solver: str, problem: PUProblem, kernel: KernelMatrix, spec: Specification, psd: bool, start: Array | None,
+    progress: Progress | None,
+) -> Certified:  # fmt: skip
+    """Solve and certify by one solver."""
     if solver == "interior-point":
         return _by_columns(problem, kernel, spec, start, progress)
-    psd = check_kernel(problem, kernel)
     if solver == "qp":
         return _by_qp(problem, kernel, spec, psd)
     compile_kernel_solvers()
     solve = _by_usmo if solver == "usmo" else _by_blocks
-    certified = solve(problem, kernel, spec, psd, start, progress)
-    free = spec.solver == "auto" and spec.checkpoint is None
-    if free and certified.solution.status == "precision" and is_narrow_linear(problem, kernel):
-        # columns far from zero: the interior point centres them
-        before, spent = certified.solution, certified.solution.history[-1].seconds
-        left = None if spec.max_time is None else max(1e-3, spec.max_time - spent)
-        again = _by_columns(problem, kernel, replace(spec, max_time=left), before.sigma, progress)
-        return Certified(again.solution.continued_from(before), again.certificate)
-    return certified
+    return solve(problem, kernel, spec, psd, start, progress)
+
+
+def effort(problem: PUProblem, psd: bool) -> int | None:
+    """Two-row steps after which another solver takes over, if one can."""
+    return _STEPS_PER_ROW * problem.n if psd and graded.can_finish(problem) else None
 
 
 def choose_solver(problem: PUProblem, kernel: KernelMatrix, spec: Specification) -> str:
@@ -80,14 +116,14 @@ def _by_columns(
     problem: PUProblem, kernel: KernelMatrix, spec: Specification, start: Array | None, progress: Progress | None
 ) -> Certified:
     fit = fit_linear(problem, ArrayFeatures(kernel.X), spec, start=start, progress=progress)
-    return Certified(fit.solution, fit.certificate)
+    return Certified(fit.solution, fit.certificate, fit.net_violation)
 
 
 def _by_qp(problem: PUProblem, kernel: KernelMatrix, spec: Specification, psd: bool) -> Certified:
     if not psd:
         raise ValueError("solver='qp' needs a positive semidefinite kernel; 'blocks' and 'usmo' do not")
     certified = certify(problem, kernel, qp.solve(problem, kernel, max_iter=spec.max_iter), psd)
-    if certified.solution.status == "optimal" and certified.certificate.relative_gap > _QP_GAP:
+    if certified.solution.status == "optimal" and abs(certified.certificate.relative_gap) > _QP_GAP:
         return certified._replace(solution=replace(certified.solution, status="precision"))
     return certified
 
@@ -101,8 +137,8 @@ def _by_usmo(
     def solve(attempt: Attempt) -> Solution:
         begin = starts.paper(problem, kernel) if attempt.start is None else attempt.start
         return usmo.solve(
-            problem, kernel, begin, tol=spec.tol, max_iter=attempt.max_iter, max_time=attempt.max_time,
-            cache_size=cache_size, progress=progress,
+            problem, kernel, begin, tol=attempt.tol, max_iter=attempt.max_iter, max_time=attempt.max_time,
+            cache_size=cache_size, effort=effort(problem, psd), progress=progress,
         )  # fmt: skip
 
     return solve_and_refine(solve, lambda s: certify(problem, kernel, s, psd), spec, start)
@@ -126,8 +162,9 @@ def _by_blocks(
         dtype = np.float64 if attempt.number > 1 else blocks.precision(problem, kernel, spec.tol)
         rows = blocks.local_rows(problem, kernel, dtype, cache_size)
         return blocks.solve(
-            problem, rows, attempt.start, point=attempt.point, tol=spec.tol, max_iter=attempt.max_iter,
-            max_time=attempt.max_time, progress=progress, save=None if checkpoint is None else checkpoint.save,
+            problem, rows, attempt.start, point=attempt.point, tol=attempt.tol, max_iter=attempt.max_iter,
+            max_time=attempt.max_time, effort=effort(problem, psd), progress=progress,
+            save=None if checkpoint is None else checkpoint.save,
         )  # fmt: skip
 
     certified = solve_and_refine(solve, lambda s: certify(problem, kernel, s, psd), spec, start, point)
@@ -138,10 +175,11 @@ def _by_blocks(
 
 @dataclass(frozen=True)
 class Attempt:
-    """One call of a solver: where it starts, how often it ran before, and the steps and seconds that are left."""
+    """One call of a solver: start, tolerance, number of earlier calls, and the steps and seconds that are left."""
 
     start: Array | None
     point: EvaluatedPoint | None
+    tol: float
     number: int
     max_iter: int
     max_time: float | None
@@ -156,25 +194,27 @@ def solve_and_refine(
 ) -> Certified:
     """Solve and certify; if the certificate exceeds the tolerance, solve further from the certified values.
 
-    The solver updates G step by step, so its values drift. The certificate's are computed anew.
+    The solver updates G step by step, so its values drift. The certificate's are computed anew. If the violation is met
+    but the gap is not, the solver gets a smaller tolerance.
     """
     limits = Limits(spec.max_iter, spec.max_time)
     solution: Solution | None = None
-    number = 0
+    number, tol = 0, spec.tol
     while True:
         steps = spec.max_iter if spec.max_iter < 0 or solution is None else spec.max_iter - solution.iterations
-        latest = solve(Attempt(start, point, number, steps, limits.seconds_left))
+        latest = solve(Attempt(start, point, tol, number, steps, limits.seconds_left))
         solution = latest if solution is None else latest.continued_from(solution)
-        solution, certificate = certify(solution)
-        met = meets_tolerance(certificate, float(np.abs(solution.G).max()), spec.tol)
+        solution, certificate, net_violation = certify(solution)
+        met = meets_tolerance(certificate, net_violation, spec.tol)
         ended = solution.status in ("optimal", "precision")
         if ended and not met and number < _REFINEMENTS:
             number += 1
+            tol = _TIGHTER * tol if net_violation <= spec.tol else tol
             start, point = solution.sigma, EvaluatedPoint(solution.sigma, solution.G)
             continue
         if ended:
             solution = replace(solution, status="optimal" if met else "precision")
-        return Certified(solution, certificate)
+        return Certified(solution, certificate, net_violation)
 
 
 def default_cache() -> float:

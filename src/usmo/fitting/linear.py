@@ -43,6 +43,7 @@ class LinearFit:
     solution: Solution
     certificate: Certificate
     coef: Array
+    net_violation: float
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class LinearModel:
     iterations: int
     history: tuple[PassRecord, ...]
     status: Status
+    net_violation: float
 
 
 def is_narrow_linear(problem: PUProblem, kernel: KernelMatrix) -> bool:
@@ -114,19 +116,19 @@ def fit_linear(
         sigma=shard.sigma, beta=model.beta, G=shard.g_u + float(model.coef @ shift), iterations=model.iterations,
         kernel_rows=0.0, history=model.history, status=model.status,
     )  # fmt: skip
-    return LinearFit(solution, model.certificate, model.coef)
+    return LinearFit(solution, model.certificate, model.coef, model.net_violation)
 
 
 def certify_linear(shards: Shards, result: LinearResult, centre: Array | None, tol: float) -> LinearModel:
     """The model of the best σ of :class:`LinearShard`, certified by decision values computed anew."""
     coef = shards.merge(LinearShard.restore_best).sums[0]
-    largest = shards.merge(LinearShard.evaluate, coef).maxima[0]
-    beta, certificate = certify_shards(shards, result.beta, result.total, True)
+    shards.gather(LinearShard.evaluate, coef)
+    beta, certificate, net = certify_shards(shards, result.beta, result.total, True)
     status = result.status
-    if status == "optimal" and not meets_tolerance(certificate, largest, tol):
+    if status == "optimal" and not meets_tolerance(certificate, net, tol):
         status = "precision"
     shift = 0.0 if centre is None else float(coef @ centre)
-    return LinearModel(coef, beta - shift, certificate, result.iterations, result.history, status)
+    return LinearModel(coef, beta - shift, certificate, result.iterations, result.history, status, net)
 
 
 def refuse_large(largest: float, total: float, n: int) -> None:

@@ -15,10 +15,10 @@ from usmo.core.arrays import Array, Index
 from usmo.core.problem import PUProblem
 from usmo.core.solution import EvaluatedPoint, Solution
 from usmo.core.table import Table
-from usmo.fitting.certify import certify_values, check_kernel, decision_values, meets_tolerance
-from usmo.fitting.fit import Fit
-from usmo.fitting.kernel import default_cache, fit_kernel
-from usmo.fitting.linear import LinearFit, fit_linear, suits_interior_point
+from usmo.fitting.certify import better, certify_values, check_kernel, decision_values, meets_tolerance
+from usmo.fitting.fit import Fit, fit_columns
+from usmo.fitting.kernel import default_cache, effort, fit_kernel
+from usmo.fitting.linear import suits_interior_point
 from usmo.fitting.specification import Specification
 from usmo.fitting.warm_up import compile_kernel_solvers
 from usmo.kernels.matrix import KernelMatrix
@@ -54,11 +54,11 @@ def path_values(table: Table, fits: list[Fit], spec: Specification, rows: Index)
 
 def _linear_path(problems: list[PUProblem], features: Features, spec: Specification) -> list[Fit]:
     fits: list[Fit] = []
-    last: LinearFit | None = None
     for problem in problems:
-        start = None if last is None else (last.coef, last.solution.beta)
-        last = fit_linear(problem, features, spec, start=start)
-        fits.append(Fit(problem, last.solution, last.certificate, coef=last.coef))
+        start = None
+        if fits and fits[-1].coef is not None:
+            start = fits[-1].coef, fits[-1].solution.beta
+        fits.append(fit_columns(problem, features, spec, start=start))
     return fits
 
 
@@ -69,21 +69,22 @@ def _kernel_path(problems: list[PUProblem], kernel: KernelMatrix, spec: Specific
         return _linear_path(problems, ArrayFeatures(kernel.X), spec)
     hardest = max(problems, key=lambda problem: float(problem.c2.max()))
     psd = check_kernel(hardest, kernel)
-    solutions = _solve_path(problems, hardest, kernel, spec)
+    solutions = _solve_path(problems, hardest, kernel, spec, psd)
     columns = [p.table_coefficients(s.sigma, len(kernel)) for p, s in zip(problems, solutions, strict=True)]
     values = decision_values(hardest, kernel, np.stack(columns, axis=1))
     fits = []
     for k, (problem, solution) in enumerate(zip(problems, solutions, strict=True)):
-        solution, certificate = certify_values(problem, solution, values[:, k], psd)
-        if not meets_tolerance(certificate, float(np.abs(solution.G).max()), spec.tol):
-            again, certificate = fit_kernel(problem, kernel, spec, start=solution.sigma)
-            solution = again.continued_from(solution)
-        fits.append(Fit(problem, solution, certificate))
+        certified = certify_values(problem, solution, values[:, k], psd)
+        if not meets_tolerance(certified.certificate, certified.net_violation, spec.tol):
+            again = fit_kernel(problem, kernel, spec, start=solution.sigma)
+            short = certified._replace(solution=replace(certified.solution, status="precision"))
+            certified = better(short, again._replace(solution=again.solution.continued_from(solution)))
+        fits.append(Fit(problem, certified.solution, certified.certificate))
     return fits
 
 
 def _solve_path(
-    problems: list[PUProblem], hardest: PUProblem, kernel: KernelMatrix, spec: Specification
+    problems: list[PUProblem], hardest: PUProblem, kernel: KernelMatrix, spec: Specification, psd: bool
 ) -> list[Solution]:
     """Solve by blocks, with one cache of kernel rows for all problems."""
     compile_kernel_solvers()
@@ -99,5 +100,6 @@ def _solve_path(
             K_sigma = (rows.mean * before.total - last.G) * scale
             point = EvaluatedPoint(sigma, rows.mean * problem.total - K_sigma)
             start = problem.repair(sigma, np.argsort(point.G, kind="stable"))
-        solutions.append(blocks.solve(problem, rows, start, point=point, tol=spec.tol))
+        limit = effort(problem, psd)
+        solutions.append(blocks.solve(problem, rows, start, point=point, tol=spec.tol, effort=limit))
     return solutions

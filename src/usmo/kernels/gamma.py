@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from usmo.core.arrays import Array
-from usmo.kernels.tables import tiles
+from usmo.kernels.tables import tile_slices
 
 
 def resolve_gamma(gamma: str | float, X: Any, weight: Array | None = None) -> float:
@@ -35,9 +35,8 @@ def entry_variance(X: Any, share: Array, centre: float) -> float:
         square = float(np.mean(share @ X.multiply(X)))
         return square - 2.0 * centre * mean_entry(X, share) + centre**2 * float(share.sum())
     d = X.shape[1]
-    return float(
-        sum(share[part] @ np.mean((X[part] - np.float64(centre)) ** 2, axis=1) for part in tiles(X.shape[0], d))
-    )
+    parts = tile_slices(X.shape[0], d)
+    return float(sum(share[part] @ np.mean((X[part] - np.float64(centre)) ** 2, axis=1) for part in parts))
 
 
 def scale_gamma(d: int, centre: float, variance: float) -> float:

@@ -28,6 +28,7 @@ from usmo.core.arrays import Array, Index
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix
 from usmo.kernels.row_blocks import ArrayFeatures, Blocks, Features
+from usmo.kernels.row_sampling import distinct_rows
 from usmo.system.memory import free_bytes
 
 _HELD = 2**27
@@ -108,10 +109,10 @@ def mapped_features(X: Any, mapped: Any, most: int | None = None) -> Features:
     return ArrayFeatures(out)
 
 
-def choose_landmarks(X: Any, rows: Index, n_components: int, seed: int) -> Index:
-    """Choose landmarks among ``rows`` of X by k-means++ on a sample of them."""
-    rng = np.random.default_rng(seed)
-    count = min(n_components, len(rows))
-    sample = np.sort(rng.choice(rows, min(len(rows), _PER_LANDMARK * count), replace=False))
-    _, chosen = kmeans_plusplus(X[sample].astype(np.float64), count, random_state=seed)
+def choose_landmarks(X: Any, rows: Index, n_components: int, seed: int, weight: Array | None = None) -> Index:
+    """Choose landmarks among the distinct ones of ``rows`` of X by k-means++ on a sample of them."""
+    sample, mass = distinct_rows(X, rows, weight, seed, _PER_LANDMARK * n_components)
+    if len(sample) <= n_components:
+        return np.sort(sample)
+    _, chosen = kmeans_plusplus(X[sample].astype(np.float64), n_components, sample_weight=mass, random_state=seed)
     return np.sort(sample[np.unique(chosen)])

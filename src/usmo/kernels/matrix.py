@@ -1,6 +1,7 @@
 """Kernel matrices of a table: blocks by matrix product, from dense or CSR rows, in bounded memory.
 
-Nothing here knows what the matrix is used for. Every entry computed is counted.
+Every kernel value computed between rows of the table is counted; those with new rows (``cross_product`` and
+``cross_block``) are not. :func:`prepared` makes the matrix that the block solver uses.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from scipy import sparse
 
 from usmo.core.arrays import Array, Index
 from usmo.kernels.kernel import Kernel
-from usmo.kernels.tables import TILE_BYTES, rows_together, squared_norms, tiles, worth_dense
+from usmo.kernels.tables import TILE_BYTES, rows_together, squared_norms, tile_slices, worth_dense
 from usmo.kernels.tiles import rbf_block, rbf_sums
 
 _CENTRE_ABOVE = 4096.0
@@ -31,7 +32,7 @@ _SIDE = math.isqrt(TILE_BYTES // 8)
 """Rows and columns of a square tile."""
 
 _SMALL_BLOCK = 32
-"""Rows per block from which the diagonal of a callable kernel is taken."""
+"""The diagonal of a callable or precomputed kernel is read from square blocks of this many rows."""
 
 _SAMPLE = 2000
 """Rows from which the spread of the table is estimated."""
@@ -41,27 +42,27 @@ _Take = Callable[[slice], tuple[Any, Any]]
 """Returns the rows of a slice and their squared norms."""
 
 
-class KernelRows(NamedTuple):
-    """Rows of a table, prepared for kernel rows: converted and centred like the table, with squared norms for rbf."""
+class SourceRows(NamedTuple):
+    """Rows of a table from which kernel rows are computed: in the table's float type, with squared norms for rbf."""
 
     rows: Any
     norms: Array
 
 
-def stacked(parts: list[KernelRows]) -> KernelRows:
+def stacked(parts: list[SourceRows]) -> SourceRows:
     """Rows of several shards, one after the other."""
     parts = [part for part in parts if part.rows.shape[0]]
     if len(parts) == 1:
         return parts[0]
-    return KernelRows(rows_together([part.rows for part in parts]), np.concatenate([part.norms for part in parts]))
+    return SourceRows(rows_together([part.rows for part in parts]), np.concatenate([part.norms for part in parts]))
 
 
 class KernelMatrix:
     """The kernel matrix of the rows of ``X``, never held whole.
 
     ``entries`` counts the kernel values computed so far. Products are made in ``dtype`` whatever the type of ``X``;
-    only the tile in use is converted. For rbf, rows far from the origin are centred, unless ``ready`` says that they
-    are.
+    only the tile in use is converted. For rbf, dense float64 rows far from the origin are centred; ``ready=True`` skips
+    this.
     """
 
     def __init__(self, X: Any, kernel: Kernel, dtype: Any = np.float64, *, ready: bool = False) -> None:
@@ -94,13 +95,13 @@ class KernelMatrix:
         self.entries += block.size
         return block
 
-    def rows_at(self, rows: Index) -> KernelRows:
+    def rows_at(self, rows: Index) -> SourceRows:
         """Rows of this table, for kernel rows over it or over another table prepared alike."""
-        return KernelRows(
+        return SourceRows(
             self._convert(self.X[rows]), self._norms[rows] if self.kernel.name == "rbf" else self._norms
         )
 
-    def write_rows(self, sources: KernelRows, out: Array, slots: Index) -> None:
+    def write_rows(self, sources: SourceRows, out: Array, slots: Index) -> None:
         """Write k(source i, all rows) into ``out[slots[i]]``."""
         rows, norms = self._converted(sources, slice(None))
         self.entries += rows.shape[0] * len(self)
@@ -111,23 +112,23 @@ class KernelMatrix:
         elif len(self):
             out[slots] = self._evaluate(rows, self._take(slice(None)), (norms, self._norms))
 
-    def product_with(self, sources: KernelRows, v: Array) -> Array:
+    def product_with(self, sources: SourceRows, v: Array) -> Array:
         """Σ v[i]·k(row, source i) for all rows, tile by tile."""
         self.entries += len(self) * len(v)
         if self._fuses(len(self) * len(v)):
             return self._sums(self._own, len(self), lambda part: self._converted(sources, part), v)
         out = np.zeros(len(self))
-        for right in tiles(len(v), _SIDE):
+        for right in tile_slices(len(v), _SIDE):
             rows, norms = self._converted(sources, right)
-            for left in tiles(len(self), _SIDE):
+            for left in tile_slices(len(self), _SIDE):
                 if self.kernel.name == "precomputed":
                     out[left] += rows[:, left].T @ v[right]
                 else:
                     out[left] += self._evaluate(self._take(left), rows, (self._norms[left], norms)) @ v[right]
         return out
 
-    def _converted(self, sources: KernelRows, part: slice) -> tuple[Any, Array]:
-        """Some of the sources, and their norms, as the products take them."""
+    def _converted(self, sources: SourceRows, part: slice) -> tuple[Any, Array]:
+        """A slice of the sources, converted to this matrix's dtype and storage, and their norms."""
         rows = self._convert(sources.rows[part])
         if sparse.issparse(rows) and (self._dense or self.kernel.name == "precomputed"):
             rows = rows.toarray()
@@ -172,7 +173,7 @@ class KernelMatrix:
         if 2 * len(cols) < len(self):
             return self.block(which, cols)
         out = np.empty((len(which), len(self)), dtype=self.dtype)
-        for part in tiles(len(self), max(self.X.shape[1], len(which))):
+        for part in tile_slices(len(self), max(self.X.shape[1], len(which))):
             out[:, part] = self.block(which, part)
         return out[:, cols]
 
@@ -185,8 +186,8 @@ class KernelMatrix:
                 lambda part: (self._take(cols[part]), self._norms[cols[part]]), v,
             )  # fmt: skip
         out = np.zeros((len(rows), *v.shape[1:]))
-        for right in tiles(len(cols), _SIDE):
-            for left in tiles(len(rows), _SIDE):
+        for right in tile_slices(len(cols), _SIDE):
+            for left in tile_slices(len(rows), _SIDE):
                 out[left] += self.block(rows[left], cols[right]) @ v[right]
         return out
 
@@ -195,9 +196,9 @@ class KernelMatrix:
         if self._fuses(Y.shape[0] * len(self)):
             return self._sums(lambda part: self._new_rows(Y[part]), Y.shape[0], self._own, v)
         out = np.zeros(Y.shape[0])
-        for left in tiles(Y.shape[0], _SIDE):
+        for left in tile_slices(Y.shape[0], _SIDE):
             A, squares = self._new_rows(Y[left])
-            for right in tiles(len(self), _SIDE):
+            for right in tile_slices(len(self), _SIDE):
                 norms = None if squares is None else (squares, self._norms[right])
                 out[left] += self._evaluate(A, self._take(right), norms) @ v[right]
         return out
@@ -220,7 +221,7 @@ class KernelMatrix:
         return A, squared_norms(A) if self.kernel.name == "rbf" else None
 
     def _fuses(self, entries: int) -> bool:
-        """Whether a block of so many entries is computed by the compiled tiles, which take dense rows only."""
+        """Whether a block of this many entries is computed by the compiled tiles, which take dense rows only."""
         return self.kernel.name == "rbf" and self._dense and entries >= _FUSED_FROM
 
     def _sums(self, take: _Take, n: int, sources: _Take, v: Array) -> Array:
@@ -228,7 +229,7 @@ class KernelMatrix:
 
         columns = v.reshape(len(v), -1)
         sums = np.zeros((n, columns.shape[1]))
-        for part in tiles(len(v), self.X.shape[1]):
+        for part in tile_slices(len(v), self.X.shape[1]):
             sums += rbf_sums(take, n, *sources(part), self.kernel.gamma, columns[part])
         return sums.reshape(n, *v.shape[1:])
 
@@ -309,7 +310,7 @@ def prepared(X: Any, kernel: Kernel, dtype: Any, n: int, centre: Array | None) -
     """The kernel matrix of one shard of ``n`` rows, prepared for the block solver.
 
     For rbf the rows are centred and scaled so that γ is 1: this loses the least to cancellation and fits every float
-    type. Matrices prepared with the same n and centre can exchange rows (:class:`KernelRows`).
+    type. Matrices prepared with the same n and centre can exchange rows (:class:`SourceRows`).
     """
     if sparse.issparse(X) and _fits_dense(X, kernel, n):
         X = X.toarray()
@@ -328,6 +329,6 @@ def _fits_dense(X: Any, kernel: Kernel, n: int) -> bool:
 def _centred(X: Any, centre: Array, scale: float, dtype: Any) -> Array:
     """(X - centre)·scale, computed in float64 tile by tile to avoid a float64 copy of the whole table."""
     out = np.empty(X.shape, dtype=dtype)
-    for part in tiles(*X.shape):
+    for part in tile_slices(*X.shape):
         out[part] = (X[part] - centre) * scale
     return out

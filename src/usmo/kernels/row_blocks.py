@@ -37,7 +37,7 @@ _HELD = 2**24
 
 
 class Features(Protocol):
-    """Rows of r numbers, n of them."""
+    """A table of n rows and r columns, read by blocks."""
 
     shape: tuple[int, int]
 
@@ -156,8 +156,8 @@ class _Chosen:
 class Blocks:
     """Sums over the row blocks of some rows of a table, in threads.
 
-    ``centre`` is subtracted from every row (dense tables only). Where coefficients sum to zero the result is the same,
-    and no large terms cancel.
+    ``centre`` is subtracted from every row (dense tables only). For coefficients with Σ = 0 the result is unchanged,
+    and cancellation is avoided.
     """
 
     def __init__(self, features: Features, rows: Index | None = None, centre: Array | None = None) -> None:
@@ -215,6 +215,17 @@ class Blocks:
         self.each(work)
         return out
 
+    def squared_norms(self) -> Array:
+        """‖x‖² of every row."""
+        out = np.empty(self.n)
+
+        def work(part: slice) -> None:
+            out[part] = squared_norms(self.block(part))
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.each(work)
+        return out
+
     def weighted_sum(self, alpha: Array) -> Array:
         """Σ alpha[i]·row i."""
         sums = OrderedSum(self.step)
@@ -244,7 +255,7 @@ class OrderedSum:
 
 
 def steady_blas(r: int) -> AbstractContextManager[Any]:
-    """Set BLAS threads once as ``Blocks.each`` needs them for r columns: setting them per call costs a small pass."""
+    """Set BLAS threads for many ``Blocks.each``: changing their number takes as long as a pass over a small table."""
     return nullcontext() if r >= _WIDE else single_blas()
 
 
@@ -262,11 +273,5 @@ def column_means(features: Features) -> Array | None:
 
 def largest_row(table: Blocks) -> float:
     """The largest squared norm of a row, infinity if it overflows."""
-    largest = [0.0]
-
-    def work(part: slice) -> None:
-        largest.append(float(squared_norms(table.block(part)).max(initial=0.0)))
-
-    with np.errstate(over="ignore", invalid="ignore"):
-        table.each(work)
-    return max(largest) if np.isfinite(largest).all() else np.inf
+    norms = table.squared_norms()
+    return float(norms.max(initial=0.0)) if np.isfinite(norms).all() else np.inf

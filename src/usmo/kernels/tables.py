@@ -32,8 +32,8 @@ def squared_norms(X: Any) -> Any:
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
-def tiles(n_rows: int, n_cols: int) -> Iterator[slice]:
-    """Consecutive rows in slices of at most ``TILE_BYTES``, for float64 and so many columns."""
+def tile_slices(n_rows: int, n_cols: int) -> Iterator[slice]:
+    """Consecutive rows in slices whose ``n_cols`` columns take at most ``TILE_BYTES`` in float64."""
     step = max(1, TILE_BYTES // (8 * max(1, n_cols)))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,32 +43,82 @@ def over_tiles(work: Callable[[slice], None], length: int, step: int) -> None:
 
 
 class _Blas:
-    """Keeps BLAS at one thread while tiles are computed, for any number of concurrent fits."""
+    """Keeps BLAS at one thread while tiles are computed, for any number of concurrent fits.
+
+    A limit on the whole process is set by the first block to begin and lifted by the last one to end, whichever their
+    threads. A limit on one thread (MKL, OpenBLAS with OpenMP) is set in every thread that computes.
+    """
 
     def __init__(self) -> None:
-        self._lock, self._users, self._threads = threading.Lock(), 0, 1
-        self._controller: ThreadpoolController | None = None
-        self._limit: Any = None
+        self._lock, self._users = threading.Lock(), 0
+        self._process_wide: list[Any] | None = None
+        self._per_thread: list[Any] | None = None
+        self._before: list[tuple[Any, int]] = []
 
     @contextmanager
     def single(self) -> Iterator[int]:
         with self._lock:
-            if self._controller is None:
-                self._controller = ThreadpoolController()
             if self._users == 0:
-                blas = self._controller.select(user_api="blas")
-                cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-                self._threads = min([cores, *(m["num_threads"] for m in blas.info())])
-                self._limit = blas.limit(limits=1)
-                self._limit.__enter__()
+                self._before = _limit(self._libraries())
             self._users += 1
+        own = self.limit_thread()
         try:
-            yield self._threads
+            yield min([_cores(), *(count for _, count in (*self._before, *own))])
         finally:
+            _restore(own)
             with self._lock:
                 self._users -= 1
                 if self._users == 0:
-                    self._limit.__exit__(None, None, None)
+                    _restore(self._before)
+
+    def limit_thread(self) -> list[tuple[Any, int]]:
+        """Limit the libraries that count threads per calling thread; returns their counts before."""
+        return _limit(self._per_thread or [])
+
+    def lift(self) -> None:
+        """Lift the limit in a forked process, which does not have the threads that would."""
+        if self._users:
+            _restore(self._before)
+
+    def _libraries(self) -> list[Any]:
+        """The libraries with process-wide limits. The others show when a limit set here is not seen elsewhere."""
+        if self._process_wide is None:
+            self._process_wide = list(ThreadpoolController().select(user_api="blas").lib_controllers)
+        if self._per_thread is None and any(library.num_threads > 1 for library in self._process_wide):
+            before = _limit(self._process_wide)
+            with ThreadPoolExecutor(1) as elsewhere:
+                counts = list(elsewhere.map(lambda library: library.num_threads, self._process_wide))
+            _restore(before)
+            both = list(zip(self._process_wide, counts, strict=True))
+            self._process_wide, self._per_thread = (
+                [x for x, n in both if (n > 1) == own] for own in (False, True)
+            )
+        return self._process_wide
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _limit(libraries: list[Any]) -> list[tuple[Any, int]]:
+    """Set libraries to one thread; returns their counts before."""
+    before = [(library, library.num_threads) for library in libraries]
+    for library, count in before:
+        if count > 1:
+            _set_threads(library, 1)
+    return before
+
+
+def _restore(before: list[tuple[Any, int]]) -> None:
+    """Set the counts that were before a limit, except those that someone else has changed meanwhile."""
+    for library, count in before:
+        if count > 1 and library.num_threads == 1:
+            _set_threads(library, count)
+
+
+def _set_threads(library: Any, count: int) -> None:
+    # since threadpoolctl 3.8 set_num_threads of OpenBLAS does nothing except in the thread that called it first
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
 
 
 _BLAS = _Blas()
@@ -87,14 +136,19 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     """The pool of this process. A pool made before a fork has no threads after it."""
     key = (os.getpid(), threads)
     if key not in _POOLS:
-        mark = partial(setattr, _LOCAL, "in_pool", True)
-        _POOLS[key] = ThreadPoolExecutor(threads, thread_name_prefix="usmo", initializer=mark)
+        _POOLS[key] = ThreadPoolExecutor(threads, thread_name_prefix="usmo", initializer=_begin_pool_thread)
     return _POOLS[key]
+
+
+def _begin_pool_thread() -> None:
+    _LOCAL.in_pool = True
+    _BLAS.limit_thread()
 
 
 def _after_fork() -> None:
     global _BLAS
-    _BLAS = _Blas()
+    parent, _BLAS = _BLAS, _Blas()
+    parent.lift()
     _POOLS.clear()
 
 

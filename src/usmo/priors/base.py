@@ -47,27 +47,40 @@ class PriorEstimator(BaseEstimator):
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Estimate the prior; the greater of the two values of y marks labelled positives."""
+        """Estimate the prior; the greater of the two values of y marks labelled positives.
+
+        A row of weight two counts as two equal rows. The order of the rows has no effect.
+        """
         self._validate_params()
-        X = check_array(X, accept_sparse="csr", dtype=np.float64)
-        y = np.asarray(y)
-        check_consistent_length(X, y)
-        classes = np.unique(y)
-        labelled = y.astype(bool) if y.dtype == bool or len(classes) < 2 else y == classes[-1]
-        weight = np.ones(len(labelled)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        labelled = _labelled(y)
         integer_weights = bool(np.all(weight == np.round(weight)))
-        sizes = [effective_size(weight[mask], integer_weights) for mask in (labelled, ~labelled)]
+        masks = [labelled & (weight > 0), ~labelled & (weight > 0)]
+        sizes = [effective_size(weight[mask], integer_weights) for mask in masks]
+        if not any(sizes):
+            raise ValueError("sample_weight must be positive for some rows, got zero weights only")
         if min(sizes) < 2:
             raise ValueError(
                 'prior="estimate" needs at least 2 labelled positives and 2 unlabelled rows, got '
                 f"{sizes[0]:g} and {sizes[1]:g}; give prior as a number in (0, 1) instead"
             )
-        keys = row_keys(X, self.random_state)
+        most = self._most_rows
+        (p, w_p), (u, w_u) = (
+            distinct_rows(X, np.flatnonzero(mask), weight, self.random_state, most) for mask in masks
+        )
+        chosen = X[np.concatenate([p, u])]
         # the estimates do not depend on the units of columns, and squares of huge values would overflow
-        X = MaxAbsScaler().fit_transform(X)
-        kept = smallest_keys(keys, labelled, self._most_rows)
-        sample = self._sample(X[kept], labelled[kept], weight[kept], keys[kept], integer_weights)
+        scaled = MaxAbsScaler().fit_transform(chosen)
+        sample = self._sample(scaled, ...)
         value, self.diagnostics_ = self._estimate(sample)
         low, high = self._interval(sample, value)
         smallest = 0.5 / sample.sizes[1]

@@ -16,7 +16,7 @@ from usmo.core.arrays import Array, Index
 from usmo.core.problem import PUProblem
 from usmo.core.shards import LocalShards, PerShard, Shards, SubShards
 from usmo.core.solution import EvaluatedPoint
-from usmo.kernels.matrix import KernelMatrix, KernelRows, stacked
+from usmo.kernels.matrix import KernelMatrix, SourceRows, stacked
 from usmo.solvers.block_shards import BlockShard, Conditions, merged_conditions
 from usmo.solvers.row_cache import Slots
 
@@ -24,7 +24,7 @@ from usmo.solvers.row_cache import Slots
 class BlockRows:
     """Shards of unlabelled rows, and which kernel row is in which slot of their caches.
 
-    Nothing here depends on λ and π between runs, so the problems of a path share one object. ``entries`` counts kernel
+    λ and π enter only in ``begin``, so the problems of a path share one object and its cache. ``entries`` counts kernel
     values computed; ``counted`` is its value when the last run ended.
     """
 
@@ -113,7 +113,7 @@ class BlockRows:
         self.slots.assign(missing, free)
         return results
 
-    def _sources(self, W: Index) -> KernelRows | None:
+    def _sources(self, W: Index) -> SourceRows | None:
         """The rows of the table that kernel rows are computed from, gathered from all shards."""
         if len(W) == 0:
             return None

@@ -13,7 +13,7 @@ import numpy as np
 from usmo.core.arrays import Array, Index, Mask
 from usmo.core.dual import DualPoint
 from usmo.kernels.kernel import Kernel
-from usmo.kernels.matrix import KernelMatrix, KernelRows, prepared, row_sums
+from usmo.kernels.matrix import KernelMatrix, SourceRows, prepared, row_sums
 from usmo.kernels.tiles import subtract_rows
 
 
@@ -113,24 +113,24 @@ class BlockShard:
     def get_mean(self) -> Array:
         return self.mean
 
-    def rows_at(self, W: Index) -> KernelRows:
+    def rows_at(self, W: Index) -> SourceRows:
         """Those rows of W that are in this shard, as sources of kernel rows."""
         return self.matrix.rows_at(self._own(W)[1])
 
-    def change_uncached(self, sources: KernelRows, W: Index, change: Array, sigma: Array) -> None:
+    def change_uncached(self, sources: SourceRows, W: Index, change: Array, sigma: Array) -> None:
         """Set σ on W and update G by kernel rows that are not kept."""
         self.G -= self.matrix.product_with(sources, np.array(change))
         self._set(W, sigma)
 
     def change_cached(
-        self, sources: KernelRows | None, free: Index, W: Index, slots: Index, change: Array, sigma: Array
+        self, sources: SourceRows | None, free: Index, W: Index, slots: Index, change: Array, sigma: Array
     ) -> None:
         """Set σ on W and update G by cached kernel rows, after computing those of the sources into free slots."""
         self._compute(sources, free)
         self._subtract(slots, change)
         self._set(W, sigma)
 
-    def block(self, sources: KernelRows | None, free: Index, W: Index, slots: Index) -> tuple[Any, Array]:
+    def block(self, sources: SourceRows | None, free: Index, W: Index, slots: Index) -> tuple[Any, Array]:
         """The columns of K[W, W] and the part of G[W] that are in this shard."""
         self._compute(sources, free)
         _, places = self._own(W)
@@ -178,7 +178,7 @@ class BlockShard:
         mine, places = self._own(W)
         self.sigma[places] = sigma[mine]
 
-    def _compute(self, sources: KernelRows | None, slots: Index) -> None:
+    def _compute(self, sources: SourceRows | None, slots: Index) -> None:
         if sources is not None:
             self.matrix.write_rows(sources, self.cache, np.array(slots))
 

@@ -182,7 +182,6 @@ class _Run:
             seconds=self.limits.seconds,
         )
 
-
     def result(self, status: Status) -> Solution:
         """The solution, feasible to rounding. The kernel rows computed are counted from here on for the next run."""
         sigma, G, kernel_rows = self.problem.repair(self.sigma), self.rows.G(), self.kernel_rows
@@ -207,6 +206,7 @@ def solve(
     tol: float = 1e-3,
     max_iter: int = -1,
     max_time: float | None = None,
+    effort: int | None = None,
     progress: Progress | None = None,
     save: Save | None = None,
 ) -> Solution:
@@ -222,6 +222,8 @@ def solve(
         τ: the KKT violation at which to stop.
     max_iter, max_time : int, float
         Limits on rounds and seconds; -1 and None for none.
+    effort : int, optional
+        Two-row steps after which the run ends with the status "precision".
     progress : callable, optional
         Called with the record of each round and the present σ. Returning True ends the fit.
     save : callable, optional
@@ -233,7 +235,7 @@ def solve(
     Z. Wen et al. ThunderSVM. JMLR, 2018 (blocks whose kernel rows are one product).
     R.-E. Fan, P.-H. Chen, C.-J. Lin. Working set selection using second order information. JMLR, 2005.
     """
-    limits = Limits(max_iter, max_time, progress, save, patience=_PATIENCE)
+    limits = Limits(max_iter, max_time, progress, save, _PATIENCE, effort)
     run = _Run(problem, rows, limits, point)
     # 1) start
     if start is None:

@@ -12,28 +12,35 @@ _SNAP = 1e-4
 """Largest distance, as a share of c2, of an interior σ from the value that it is put to."""
 
 
-def active_set(sigma: Array, f: Array, c2: Array, clearly: float = 1.0) -> tuple[Array, Any]:
-    """σ with rows put to 0, h or c2 where their f says so, and a mask of the other rows, which are free.
+_UNEVEN = 1e6
+"""Ratio of the largest to the smallest k(x, x) of the free rows from which their system is scaled."""
 
-    By complementarity the distance of σ (in units of c2) from its value is far below the distance of f from the
-    threshold where that value ends: less than ``clearly`` times it. Free rows have f = -1 or 1.
+
+def active_set(sigma: Array, f: Array, c2: Array, k: Array, clearly: float = 1.0) -> tuple[Array, Any]:
+    """σ with all but the free rows put to 0, h or c2, and a mask of the free rows; ``k`` is k(x, x).
+
+    A row is put to 0, h or c2 if |σ/c2 - value| < min(_SNAP, clearly·d), with d the distance of f inside that value's
+    interval, and if the move changes its own f by less than d. By complementarity this holds for all but the free rows,
+    where f = ±1.
     """
     vertex, free = sigma.copy(), np.ones(len(sigma), dtype=bool)
     for value, inside in ((0.0, -1.0 - f), (0.5, 1.0 - np.abs(f)), (1.0, f - 1.0)):
         near = np.abs(sigma / c2 - value) < np.minimum(_SNAP, clearly * inside)
+        near &= k * np.abs(sigma - value * c2) < inside
         vertex[near] = value * c2[near]
         free &= ~near
     return vertex, free
 
 
-def snapped(sigma: Array, f: Array, c: Array, near: float) -> Array:
-    """σ with every row whose f is farther than ``near`` from both thresholds put to its bound."""
+def snap_by_decision(sigma: Array, f: Array, c: Array, k: Array, near: float) -> Array:
+    """σ with rows whose f is farther than ``near`` from both thresholds put to their bound or kink.
+
+    A row stays where it is if the move would change its own f, by ``k`` times the move, by more than that distance.
+    """
     sigma = np.clip(sigma, 0.0, c)
-    sigma[f < -1.0 - near] = 0.0
-    middle = (f > -1.0 + near) & (f < 1.0 - near)
-    sigma[middle] = 0.5 * c[middle]
-    above = f > 1.0 + near
-    sigma[above] = c[above]
+    for value, inside in ((0.0, -1.0 - f), (0.5, 1.0 - np.abs(f)), (1.0, f - 1.0)):
+        belongs = (inside > near) & (k * np.abs(sigma - value * c) < inside)
+        sigma[belongs] = value * c[belongs]
     return sigma
 
 
@@ -42,10 +49,13 @@ def free_step(K: Array, f: Array, below: Any, residual: float) -> tuple[Array, f
 
     ``K`` and ``f`` are those of the free rows, ``residual`` is what Σσ lacks.
     """
-    m = len(f)
-    target = np.where(below, -1.0, 1.0)
-    scale = max(1.0, float(np.abs(np.diagonal(K)).max(initial=0.0))) ** 0.5
-    border = np.full((m, 1), scale)
-    system = np.block([[K, -border], [border.T, np.zeros((1, 1))]])
-    change = np.linalg.lstsq(system, np.append(f - target, scale * residual), rcond=1e-14)[0]
-    return change[:-1], scale * float(change[-1])
+    right = np.append(f - np.where(below, -1.0, 1.0), residual)
+    diagonal = np.abs(np.diagonal(K))
+    # rows of very different size are scaled to one, or the least squares would drop the small ones
+    uneven = len(f) > 0 and diagonal.max() > _UNEVEN * diagonal.min()
+    size = np.sqrt(np.maximum(diagonal, np.finfo(float).tiny)) if uneven else np.ones(len(f))
+    scale = 1.0 if uneven else max(1.0, float(diagonal.max(initial=0.0))) ** 0.5
+    border = (scale / size)[:, None]
+    system = np.block([[K / size / size[:, None], -border], [border.T, np.zeros((1, 1))]])
+    change = np.linalg.lstsq(system, right * np.append(1.0 / size, scale), rcond=1e-14)[0]
+    return change[:-1] / size, scale * float(change[-1])

@@ -2,10 +2,10 @@
 
     minimise  ½‖w‖² - Σ min(σ, c2-σ)    over 0 ≤ σ ≤ c2,  Σσ = total,    w = v - Φᵀσ,    f = Φw + β
 
-The kink is split away: σ = a + b with 0 ≤ a, b ≤ h = c2/2, where a earns 1 and b costs 1 per unit. With
-multipliers z for the lower bounds and y for the upper ones, optimality is y - z = f + 1 on the a side, y - z =
-f - 1 on the b side and four products per row that vanish; the method drives them to zero together (Mehrotra's
-predictor and corrector). Eliminating rows leaves
+The kink is removed by σ = a + b with 0 ≤ a, b ≤ h = c2/2; -Σ min(σ, c2-σ) becomes Σ(b - a). With multipliers z for
+the lower bounds and y for the upper ones, optimality is y - z = f + 1 on the a side, y - z = f - 1 on the b side and
+four products per row that vanish; the method drives them to zero together (Mehrotra's predictor and corrector).
+Eliminating rows leaves
 
     [ I + ΦᵀEΦ   ΦᵀE1 ] [dw]
     [ 1ᵀEΦ       1ᵀE1 ] [dβ]  = right-hand side,        E = 1/(z/a + y/(h-a)) summed over both sides.
@@ -160,12 +160,12 @@ def _normal_equations(equations: Equations, v: Array, w: Array, total: float) ->
 
 
 def cold(rows: InteriorRows, v: Array, total: float) -> Centre:
-    """The start without any knowledge: w = 0, and rows smoothed over the range that f has if all σ/c are equal.
+    """Cold start: w = 0 and a μ that smooths σ over 1 + a tenth of the RMS of f at equal σ/c.
 
-    With little regularisation that range is far too wide, so a tenth of it is taken.
+    The full RMS is too wide for small λ.
     """
-    pull, mass, n = rows.bounds()
-    width = 1.0 + 0.1 * float(np.sqrt(rows.mean_square(v - (total / mass) * pull, n)))
+    phi_c, mass, n = rows.totals()
+    width = 1.0 + 0.1 * float(np.sqrt(rows.mean_square(v - (total / mass) * phi_c, n)))
     return Centre(np.zeros(len(v)), 0.0, 0.5 * mass / n * width)
 
 

@@ -24,12 +24,12 @@ class Equations(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """What the affine step would do."""
+    """Result of the affine step."""
 
     towards: Array
-    """Φᵀ and 1ᵀ of what one unit of μ adds to dσ."""
+    """∂dσ/∂μ, multiplied by Φᵀ and 1ᵀ."""
     second: Array
-    """Φᵀ and 1ᵀ of what the second-order terms add to dσ."""
+    """Second-order part of dσ, multiplied by Φᵀ and 1ᵀ."""
     quadratic: float
     """Second-order part of the sum of products."""
     longest: float
@@ -60,14 +60,14 @@ class InteriorRows:
         """Take the corrected step."""
         return _equations(self.shards.merge(InteriorShard.move, length))
 
-    def bounds(self) -> tuple[Array, float, int]:
+    def totals(self) -> tuple[Array, float, int]:
         """Φᵀc, Σc and the number of rows."""
-        pull, mass, n = self.shards.merge(InteriorShard.bounds).sums
-        return pull, mass, n
+        phi_c, mass, n = self.shards.merge(InteriorShard.totals).sums
+        return phi_c, mass, n
 
     def mean_square(self, v: Array, n: int) -> float:
         """The mean of f² for f = Φv."""
-        return float(self.shards.merge(InteriorShard.spread, v).sums[0] / n)
+        return float(self.shards.merge(InteriorShard.sum_of_squares, v).sums[0] / n)
 
 
 def _equations(merged: Partial) -> Equations:

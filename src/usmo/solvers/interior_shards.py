@@ -46,7 +46,7 @@ def _weights(S, h, first, last, E, g, sigma):  # type: ignore[no-untyped-def]
 
 @compiled
 def _affine(a, z, y, h, df):  # type: ignore[no-untyped-def]
-    """One side of a row: how near its step comes to a bound, its second-order products, and their part of dσ."""
+    """Of one side (a or b): 1/longest affine step, two second-order products, dσ per unit of μ, second-order dσ."""
     s = h - a
     D = 1.0 / (z * s + y * a)
     N = (df + y - z) * D
@@ -59,7 +59,7 @@ def _affine(a, z, y, h, df):  # type: ignore[no-untyped-def]
 
 @compiled
 def _predict(S, h, first, last, df, D, g1, g2):  # type: ignore[no-untyped-def]
-    """The affine step: the reciprocal of its length, the sum of its second-order products, and what μ adds."""
+    """1/length of the affine step and Σ of second-order products; g1 gets dσ per unit of μ, g2 second-order dσ."""
     nearest, quadratic = 1.0, 0.0
     for i in range(first, last):
         k = i - first
@@ -101,7 +101,7 @@ def _correct(S, h, first, last, df, target, D):  # type: ignore[no-untyped-def]
 
 @compiled
 def _move(S, h, D, first, last, length):  # type: ignore[no-untyped-def]
-    """Take the step. Variables stay inside their bounds by at least one rounding."""
+    """Take the step. a and b are clamped to [1e-100·h, (1-2e-16)·h], multipliers to at least 1e-200."""
     for i in range(first, last):
         for k in range(2):
             S[k, i] = min(max(S[k, i] + length * D[k, i], h[i] * 1e-100), h[i] * (1.0 - 2e-16))
@@ -205,11 +205,11 @@ class InteriorShard:
         self.blocks.each(lambda rows: _move(self.S, self.h, self.D, rows.start, rows.stop, length))
         return self.equations()
 
-    def spread(self, v: Array) -> Partial:
+    def sum_of_squares(self, v: Array) -> Partial:
         """Σf² of f = Φv, without β."""
         f = self.blocks.dot(v)
         return Partial((float(f @ f),))
 
-    def bounds(self) -> Partial:
+    def totals(self) -> Partial:
         """Φᵀc, Σc and the number of rows."""
         return Partial((self.blocks.weighted_sum(self.c), float(self.c.sum()), self.blocks.n))

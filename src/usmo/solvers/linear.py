@@ -33,7 +33,7 @@ from usmo.solvers.interior_shards import InteriorShard
 from usmo.solvers.linear_rows import LinearConditions, LinearRows
 from usmo.solvers.stopping import Limits, Progress
 
-Guess = Callable[[Array, float], None]
+ReportGuess = Callable[[Array, float], None]
 """Called with w and β of an intermediate decision function, from which a fit could start again."""
 
 WIDEST = 4000
@@ -80,7 +80,9 @@ class _Rounds:
 
     conditions: LinearConditions
 
-    def __init__(self, rows: LinearRows, centre: Array | None, limits: Limits, report_guess: Guess | None) -> None:
+    def __init__(
+        self, rows: LinearRows, centre: Array | None, limits: Limits, report_guess: ReportGuess | None
+    ) -> None:
         self.rows, self.centre, self.limits, self.report_guess = rows, centre, limits, report_guess
         self.w, self.beta, self.steps = rows.from_positives, 0.0, 0
         self.guess = self.w, self.beta
@@ -143,10 +145,10 @@ class _Rounds:
         size = max(size, 2 * distances.wrong, min(distances.crossing, 2 * size))
         while size < self.rows.n:
             at = float(distances.sample[order[min(int(np.searchsorted(counted, size)), len(order) - 1)]])
-            count, room, sigma = self.rows.room(at)
+            count, capacity, sigma = self.rows.near_totals(at)
             if count == self.rows.n:
                 break
-            if 0.01 * room < float(sigma) + self.conditions.missing < 0.99 * room:
+            if 0.01 * capacity < float(sigma) + self.conditions.missing < 0.99 * capacity:
                 return at
             size *= 2
         return np.inf
@@ -155,12 +157,12 @@ class _Rounds:
         """Step 2 on the rows this near a threshold, then step 3."""
         chosen = self.rows.choose(nearest)
         whole = chosen.size == self.rows.n
-        fixed = self.rows.from_positives if whole else self.w + chosen.pull
+        fixed = self.rows.from_positives if whole else self.w + chosen.phi_sigma
         total = self.rows.total if whole else float(chosen.sigma + self.conditions.missing)
         goal = min(_GAP_SHARE * gap, 2.0 * _WIDTH_SHARE * tol * chosen.mass)
         point = self._interior(self.rows.interior, fixed, total, start, goal, self.report_guess)
-        free, pull, sigma = self.rows.end(point.w, point.beta, 0.25 * tol)
-        betas = point.beta, self._cross(point, fixed - pull, float(total - sigma), free)
+        free, phi_sigma, sigma = self.rows.make_candidates(point.w, point.beta, 0.25 * tol)
+        betas = point.beta, self._cross(point, fixed - phi_sigma, float(total - sigma), free)
         best = np.inf
         for which, beta in enumerate(betas):
             w = fixed - self.rows.repair(which, total)
@@ -185,7 +187,7 @@ class _Rounds:
 
     def _interior(
         self, rows: InteriorRows, v: Array, total: float, start: interior.Centre | None, goal: float,
-        report_guess: Guess | None,
+        report_guess: ReportGuess | None,
     ) -> interior.InteriorPoint:  # fmt: skip
         def solve(start: interior.Centre) -> interior.InteriorPoint:
             point = interior.solve(
@@ -242,7 +244,7 @@ def solve(
     max_iter: int = -1,
     max_time: float | None = None,
     progress: Progress | None = None,
-    report_guess: Guess | None = None,
+    report_guess: ReportGuess | None = None,
 ) -> LinearResult:
     """Solve to a KKT violation of ``tol`` and a relative gap of ``gap_tol``.
 

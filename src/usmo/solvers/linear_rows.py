@@ -31,19 +31,19 @@ class LinearConditions(NamedTuple):
 class Chosen(NamedTuple):
     """The rows that the interior point solves: Φᵀσ, Σσ, Σc2 and their number."""
 
-    pull: Array
+    phi_sigma: Array
     sigma: Any
     mass: float
     size: int
 
 
 class Distances(NamedTuple):
-    """A sample of the distances of f from a threshold, and how many rows each stands for."""
+    """A sample of the distances of f from a threshold, and how many rows each represents."""
 
     sample: Array
     counts: Array
     wrong: int
-    """Rows whose σ does not suit their f."""
+    """Rows that are non-bound or violate a condition by more than tol/2."""
     crossing: int
     """Rows that may still cross a threshold."""
 
@@ -53,7 +53,7 @@ class LinearRows:
 
     def __init__(self, shards: Shards) -> None:
         self.shards = shards
-        n, total, self.mass = shards.merge(LinearShard.measure).sums
+        n, total, self.mass = shards.merge(LinearShard.totals).sums
         self.n, self.total = int(n), float(total)
         self.from_positives: Array = shards.merge(LinearShard.from_positives).sums[0]
         """Σc1·x over P."""
@@ -61,7 +61,7 @@ class LinearRows:
 
     def sample(self, size: int) -> tuple[Any, Array]:
         """Random unlabelled rows, not centred, and their c2."""
-        sizes = [part.sums[0] for part in self.shards.gather(LinearShard.measure)]
+        sizes = [part.sums[0] for part in self.shards.gather(LinearShard.totals)]
         ends = np.round(np.cumsum(sizes) * (size / self.n)).astype(int)
         seeds = PerShard(self.n + k for k in range(self.shards.size))
         parts = self.shards.gather(LinearShard.sample, PerShard(np.diff(ends, prepend=0).tolist()), seeds)
@@ -82,22 +82,22 @@ class LinearRows:
             crossing=sum(part[3] for part in parts),
         )
 
-    def room(self, nearest: float) -> tuple[int, float, Any]:
+    def near_totals(self, nearest: float) -> tuple[int, float, Any]:
         """Number, Σc2 and Σσ of the rows at most this far from a threshold."""
-        count, mass, sigma = self.shards.merge(LinearShard.room, nearest).sums
+        count, mass, sigma = self.shards.merge(LinearShard.near_totals, nearest).sums
         return count, mass, sigma
 
     def choose(self, nearest: float) -> Chosen:
         """Choose these rows for the interior point."""
         return Chosen(*self.shards.merge(LinearShard.choose, nearest).sums)
 
-    def end(self, w: Array, beta: float, near: float) -> tuple[int, Array, Any]:
+    def make_candidates(self, w: Array, beta: float, near: float) -> tuple[int, Array, Any]:
         """Make two candidates for σ; returns the number of free rows, Φᵀσ and Σσ of the vertex."""
-        free, pull, sigma = self.shards.merge(LinearShard.end, w, beta, near).sums
-        return free, pull, sigma
+        free, phi_sigma, sigma = self.shards.merge(LinearShard.make_candidates, w, beta, near).sums
+        return free, phi_sigma, sigma
 
     def free_rows(self) -> tuple[Array, Array, PerShard]:
-        """The free rows, which of them belong to f = -1, and the part of each shard."""
+        """The free rows, a mask of those whose target is f = -1, and the slice of each shard."""
         parts = self.shards.gather(LinearShard.free_rows)
         ends = np.cumsum([0] + [len(below) for _, below in parts])
         places = PerShard(slice(first, last) for first, last in pairwise(ends))
@@ -138,10 +138,10 @@ class LinearRows:
 
 
 def _split_total(clipped: list[tuple[np.longdouble, float, float]], total: float) -> PerShard:
-    """Σσ for each shard, near what it has, so that all together have ``total``.
+    """Target Σσ of each shard; the targets sum to ``total``.
 
-    A small remainder goes to the shard of the row with the most room, a large one to the last shards that have room for
-    it. What is rounding of the total is left, however large it is for a single shard.
+    A remainder below SUM_ROUNDING·total is ignored. A small one goes to the shard with the σ farthest from 0, h and c2,
+    a large one to the last shards.
     """
     sums, widest = [part[0] for part in clipped], [part[1] for part in clipped]
     missing = np.longdouble(total) - sum(sums, start=np.longdouble(0))
@@ -151,8 +151,8 @@ def _split_total(clipped: list[tuple[np.longdouble, float, float]], total: float
         sums[int(np.argmax(widest))] += missing
     else:
         for k in reversed(range(len(sums))):
-            room = clipped[k][2] if missing > 0 else float(sums[k])
-            part = np.sign(missing) * min(abs(missing), room)
+            capacity = clipped[k][2] if missing > 0 else float(sums[k])
+            part = np.sign(missing) * min(abs(missing), capacity)
             sums[k] += part
             missing -= part
         sums[-1] += missing  # rounding

@@ -12,7 +12,7 @@ from usmo.core.dual import ROUNDING, DualPoint, repaired
 from usmo.core.problem import PUProblem
 from usmo.core.shards import Partial
 from usmo.kernels.row_blocks import Blocks, Features, OrderedSum
-from usmo.solvers.crossover import active_set, snapped
+from usmo.solvers.crossover import active_set, snap_by_decision
 from usmo.solvers.interior_shards import InteriorShard
 from usmo.system.compilation import compiled
 
@@ -39,11 +39,11 @@ def _conditions(sigma, f, c, rounding):  # type: ignore[no-untyped-def]
 
 
 class LinearShard:
-    """Rows of a table, the part of the problem that they are, and σ and f of the unlabelled ones.
+    """Rows of a table, their part of the problem, and σ and f of the unlabelled ones.
 
     During a round ``chosen`` are the unlabelled rows that the interior point solves, ``interior`` is their shard of it,
-    and ``ends`` are two candidates for their σ: the interior point snapped to bounds, and the vertex of its active set,
-    whose rows ``free`` are at no bound.
+    and ``candidates`` are two values for their σ: the interior point snapped by its f, and the vertex of its active
+    set, whose rows ``free`` are neither at a bound nor at the kink.
     """
 
     def __init__(self, features: Features, problem: PUProblem, centre: Array | None) -> None:
@@ -54,9 +54,9 @@ class LinearShard:
         self.distance, self.g_p, self.g_u = (np.empty(0) for _ in range(3))
         self.chosen, self.free = _NO_ROWS, _NO_ROWS
         self.interior = InteriorShard(self.table, problem.c2)
-        self.ends: list[Array] = []
+        self.candidates: list[Array] = []
 
-    def measure(self) -> Partial:
+    def totals(self) -> Partial:
         """Number of unlabelled rows, Σc1, Σc2."""
         return Partial((self.problem.n, np.longdouble(self.problem.total), float(self.problem.c2.sum())))
 
@@ -88,9 +88,10 @@ class LinearShard:
         return Partial((slack, concave, nonbound, imbalance, float(f.sum()), float(f @ f)), (high, -low))
 
     def measure_distances(self, tol: float, crossing: float, most: int) -> tuple[Array, float, int, int]:
-        """Compute how far each f is from a threshold; -1 for rows whose σ does not suit their f.
+        """Compute the distance of each f from its nearest threshold.
 
-        Returns every k-th distance (about ``most``), k, the number of rows at -1, and of rows nearer than ``crossing``.
+        Rows that are non-bound or violate a condition by more than tol/2 get -1. Returns about ``most`` distances, the
+        number of rows that each represents, the number of rows at -1, and the number within ``crossing``.
         """
         point = self.problem.at(self.sigma)
         up, dn = point.slopes(self.f)
@@ -102,7 +103,7 @@ class LinearShard:
         k = len(distance) / max(1, len(some))
         return some, k, int(np.count_nonzero(wrong)), int(np.count_nonzero(distance <= crossing))
 
-    def room(self, nearest: float) -> Partial:
+    def near_totals(self, nearest: float) -> Partial:
         """Number, Σc2 and Σσ of the rows at most this far from a threshold."""
         near = self.distance <= nearest
         sigma = np.sum(self.sigma[near], dtype=np.longdouble)
@@ -120,25 +121,27 @@ class LinearShard:
         sums = np.sum(sigma, dtype=np.longdouble), float(self.interior.c.sum()), len(sigma)
         return Partial((blocks.weighted_sum(sigma), *sums))
 
-    def end(self, w: Array, beta: float, near: float) -> Partial:
+    def make_candidates(self, w: Array, beta: float, near: float) -> Partial:
         """Make the two candidates; returns the number of free rows, Φᵀσ and Σσ of the vertex."""
         interior = self.interior
         f = interior.blocks.dot(w) + beta
-        vertex, free = active_set(interior.sigma, f, interior.c)
-        self.ends, self.free = [snapped(interior.sigma, f, interior.c, near), vertex], np.flatnonzero(free)
+        k = interior.blocks.squared_norms()
+        vertex, free = active_set(interior.sigma, f, interior.c, k)
+        self.candidates = [snap_by_decision(interior.sigma, f, interior.c, k, near), vertex]
+        self.free = np.flatnonzero(free)
         interior.release()
         return Partial((len(self.free), interior.blocks.weighted_sum(vertex), np.sum(vertex, dtype=np.longdouble)))
 
     def free_rows(self) -> tuple[Array, Mask]:
-        """The free rows, and which of them belong to f = -1."""
+        """The free rows, and a mask of those whose target is f = -1."""
         blocks = self._free_blocks()
         Z = blocks.block(slice(0, blocks.n))
-        below = self.ends[1][self.free] < 0.5 * self.interior.c[self.free]
+        below = self.candidates[1][self.free] < 0.5 * self.interior.c[self.free]
         return Z.toarray() if sparse.issparse(Z) else np.array(Z), below
 
     def change_free(self, change: Array) -> None:
         """Add to σ of the free rows."""
-        self.ends[1][self.free] += change
+        self.candidates[1][self.free] += change
 
     def free_products(self) -> Partial:
         """ΦᵀΦ of the free rows, bordered by ones."""
@@ -158,28 +161,28 @@ class LinearShard:
         self.change_free(self._free_blocks().dot(x[:-1]) + x[-1])
 
     def clip(self, which: int) -> tuple[Any, float, float]:
-        """Clip a candidate to its box; returns Σσ, the most room that a non-bound row has, and Σ(c2-σ)."""
+        """Clip a candidate to its box; returns Σσ, the largest distance of a σ from 0, h and c2, and Σ(c2-σ)."""
         c = self.interior.c
-        sigma = self.ends[which] = np.clip(self.ends[which], 0.0, c)
+        sigma = self.candidates[which] = np.clip(self.candidates[which], 0.0, c)
         widest = np.minimum(np.minimum(sigma, np.abs(sigma - 0.5 * c)), c - sigma).max(initial=0.0)
         return np.sum(sigma, dtype=np.longdouble), float(widest), float((c - sigma).sum())
 
     def repair(self, which: int, total: float) -> Partial:
         """Bring Σσ of a candidate to ``total``; returns its Φᵀσ."""
         if len(self.chosen):
-            self.ends[which] = repaired(self.ends[which], self.interior.c, np.array([total]))
-        return Partial((self.interior.blocks.weighted_sum(self.ends[which]),))
+            self.candidates[which] = repaired(self.candidates[which], self.interior.c, np.array([total]))
+        return Partial((self.interior.blocks.weighted_sum(self.candidates[which]),))
 
     def judge(self, which: int, w: Array, beta: float) -> Partial:
         """Σ of slacks and Σσ of a candidate; its max dn and -min up."""
-        f, sigma = self.interior.blocks.dot(w), self.ends[which]
+        f, sigma = self.interior.blocks.dot(w), self.candidates[which]
         point = DualPoint(sigma, self.interior.c)
         return Partial((point.slack(f + beta), np.sum(sigma, dtype=np.longdouble)), point.extremes(f))
 
     def accept(self, which: int, w: Array, beta: float) -> Partial:
         """Take a candidate for σ and compute f on all rows; returns the conditions."""
-        self.sigma[self.chosen] = self.ends[which]
-        self.ends, self.free = [], _NO_ROWS
+        self.sigma[self.chosen] = self.candidates[which]
+        self.candidates, self.free = [], _NO_ROWS
         self.interior = InteriorShard(self.table, self.problem.c2)
         self.f = self.table.dot(w)[self.problem.unlabelled] + beta
         return self.conditions()
@@ -193,11 +196,10 @@ class LinearShard:
         self.sigma, self.f = self.best
         return self.weights(self.sigma)
 
-    def evaluate(self, coef: Array) -> Partial:
-        """Compute f - β on all rows anew; returns max|f - β| over U."""
+    def evaluate(self, coef: Array) -> None:
+        """Compute f - β on all rows anew."""
         values = self.table.dot(coef)
         self.g_p, self.g_u = values[self.problem.positives], values[self.problem.unlabelled]
-        return Partial((), (float(np.abs(self.g_u).max(initial=0.0)),))
 
     def _free_blocks(self) -> Blocks:
         return self.interior.blocks.part(self.free)

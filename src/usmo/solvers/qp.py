@@ -40,7 +40,7 @@ _NO_LIMIT = 10_000
 def _crossover(
     problem: PUProblem, K: Array, q: Array, sigma: Array, beta: float, clearly: float
 ) -> tuple[Array, float]:
-    vertex, free = active_set(sigma, q - K @ sigma + beta, problem.c2, clearly)
+    vertex, free = active_set(sigma, q - K @ sigma + beta, problem.c2, np.diagonal(K), clearly)
     A = np.flatnonzero(free)
     f = (q - K @ vertex)[A] + beta
     below = vertex[A] < 0.5 * problem.c2[A]

@@ -1,7 +1,7 @@
 """Starting points: feasible σ that are cheap to compute and near the optimum.
 
 ``paper``    one-class SVM on P ranks U; five groups along the ranking with σ = 0, s2·c2, h, s4·c2, c2, their
-             sizes from the small optimisation of equation (initial); then made exactly feasible
+             sizes from the paper's problem for the initial point (section 4.5); then made exactly feasible
 ``uniform``  σ = π·c2 everywhere
 ``from_scores``  thresholds at ±1 of decision values from elsewhere
 ``previous`` σ of another problem, scaled to the bounds of this one
@@ -21,7 +21,7 @@ _RANKING_POSITIVES = 2000
 """Positives used to train the one-class SVM. The ranking changes little beyond, and the cost grows as the square."""
 
 _SMALLEST_GROUPED = 8
-"""Below this many unlabelled rows the five groups cannot all have one; only the ranking is used."""
+"""Below this many unlabelled rows some of the five groups would be empty; rows are then filled in order of score."""
 
 
 def uniform(problem: PUProblem) -> Array:
@@ -77,8 +77,9 @@ def one_class_scores(problem: PUProblem, kernel: KernelMatrix) -> Array:
 
 
 def group_sizes(n: int, prior: float) -> tuple[list[int], float, float] | None:
-    """Sizes of the five groups, and σ/c2 of the second and the fourth, from equation (initial).
+    """Sizes of the five groups, and σ/c2 of the second and the fourth.
 
+    They solve the paper's problem for the initial point (section 4.5).
     With s = σ/c2 and n1 = (1-π)an, n2 = bn, n3 = (1-a-b-c)n, n4 = cn, n5 = πan the squared residual of the
     equality constraint, divided by (c2·n)², is ((π-½)(1-a) - b(s2-½) - c(s4-½))². None if n or π are
     too small for the groups.
@@ -105,14 +106,14 @@ def group_sizes(n: int, prior: float) -> tuple[list[int], float, float] | None:
         (0.5 + margin, 1.0 - margin),
     ]
     low, high = np.array(bounds).T
-    room = {
+    nonempty = {  # the third group has a row
         "type": "ineq",
         "fun": lambda x: 1.0 - 1.0 / n - x[0] - x[1] - x[2],
         "jac": lambda x: np.array([-1.0, -1.0, -1.0, 0.0, 0.0]),
     }
     first = np.clip([1.0 - 3.0 * few, 1.0 / n, 1.0 / n, 0.25, 0.75], low, high)
     optimum = minimize(
-        lambda x: residual(x) ** 2, first, jac=gradient, bounds=bounds, constraints=[room], method="SLSQP"
+        lambda x: residual(x) ** 2, first, jac=gradient, bounds=bounds, constraints=[nonempty], method="SLSQP"
     )
     a, b, c, s2, s4 = np.clip(optimum.x if np.isfinite(optimum.x).all() else first, low, high)
     n2, n4 = max(1, round(b * n)), max(1, round(c * n))

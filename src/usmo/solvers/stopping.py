@@ -1,4 +1,4 @@
-"""Limits on steps and time, and the history of a run: shared by all iterative solvers."""
+"""Limits on steps and time, and the history of a run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ Save = Callable[[Array, Callable[[], Array], Array], None]
 """Called with σ, a function that returns G at it, and the point that the solver is moving to."""
 
 Progress = Callable[[PassRecord, Array], bool | None]
-"""Called after each pass with its record and the σ reached; returning True ends the fit."""
+"""Called after each pass with its record and the present σ (by the linear solver: w). Returning True ends the fit."""
 
 
 class Limits:
     """The step limit, the time limit, the user's callback, and the history of passes.
 
     Where only rounding is left, or the kernel is so badly scaled that two-row steps hardly move, the violation stops
-    falling. After ``patience`` passes without a smaller one the run ends with the status "precision".
+    falling. The run ends with the status "precision" after ``patience`` passes that lower it by less than 1 %, or after
+    ``effort`` two-row steps.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class Limits:
         progress: Progress | None = None,
         save: Save | None = None,
         patience: int = 100,
+        effort: int | None = None,
     ) -> None:
         self.began = time.perf_counter()
         self.max_iter = max_iter
@@ -38,6 +40,7 @@ class Limits:
         self._progress, self._save = progress, save
         self._stopped = False
         self._patience, self._best, self._since = patience, math.inf, 0
+        self._effort = effort
 
     @property
     def seconds(self) -> float:
@@ -67,6 +70,7 @@ class Limits:
             return "max_iter"
         if self.deadline is not None and time.perf_counter() >= self.deadline:
             return "max_time"
-        if self._since >= self._patience:
+        exhausted = self._effort is not None and bool(self.history) and self.history[-1].steps > self._effort
+        if self._since >= self._patience or exhausted:
             return "precision"
         return None

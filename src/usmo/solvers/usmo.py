@@ -275,6 +275,7 @@ def solve(
     max_iter: int = -1,
     max_time: float | None = None,
     cache_size: float = 200.0,
+    effort: int | None = None,
     progress: Progress | None = None,
 ) -> Solution:
     """Run USMO from the feasible point ``start``.
@@ -289,6 +290,8 @@ def solve(
         Limit on seconds, None for none.
     cache_size : float
         Megabytes for kernel rows.
+    effort : int, optional
+        Two-row steps after which the run ends with the status "precision".
     progress : callable, optional
         Called with the record of each pass and the present σ. Returning True ends the fit.
 
@@ -300,7 +303,7 @@ def solve(
     R.-E. Fan, P.-H. Chen, C.-J. Lin. Working set selection using second order information. JMLR, 2005 (the
     choice of the second row).
     """
-    limits = Limits(max_iter, max_time, progress, patience=_PATIENCE)
+    limits = Limits(max_iter, max_time, progress, patience=_PATIENCE, effort=effort)
     run = _Run(problem, kernel, start, tol, cache_size * 2**20, limits)
     run.report("start")
     while True:

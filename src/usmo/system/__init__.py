@@ -1,1 +1,1 @@
-"""The lowest room: files, memory, warnings, optional packages and compilation. It knows nothing of PU learning."""
+"""The lowest layer: files, memory, warnings, optional packages and compilation. It knows nothing of PU learning."""

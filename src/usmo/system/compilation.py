@@ -1,4 +1,4 @@
-"""Compiled functions: Numba's, compiled when they are first called, and the message shown while that takes long.
+"""Compile functions with Numba at their first call, and announce a long compilation.
 
 Importing Numba takes as long as importing all of scikit-learn, so it is imported at the first call, not with the
 module of a function. Modules with compiled functions can therefore be imported anywhere at no cost.
@@ -14,7 +14,7 @@ from functools import update_wrapper
 from typing import Any
 
 _PATIENCE = 2.0
-"""Seconds of compilation after which the user is told."""
+"""Seconds of compilation after which it is announced."""
 
 _silent = False
 

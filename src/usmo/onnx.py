@@ -80,7 +80,7 @@ def _scaled(graph: _Graph, scaler: Any, rows: str) -> str:
 
 
 def _linear(graph: _Graph, model: Any, rows: str) -> str:
-    return graph.vector(graph.add("MatMul", rows, graph.constant(model.coef_.T)))
+    return graph.vector(graph.product(rows, model.coef_.T))
 
 
 def _expansion(graph: _Graph, model: Any, rows: str) -> str:
@@ -95,7 +95,7 @@ def _expansion(graph: _Graph, model: Any, rows: str) -> str:
     S = model.support_vectors_
     S = np.asarray(S.toarray() if sparse.issparse(S) else S, dtype=np.float64)
     values = _rbf(graph, S, kernel.gamma, rows) if kernel.name == "rbf" else _of_products(graph, S, kernel, rows)
-    return graph.vector(graph.add("MatMul", values, graph.constant(model.dual_coef_.T)))
+    return graph.vector(graph.product(values, model.dual_coef_.T))
 
 
 def _rbf(graph: _Graph, S: Array, gamma: float, rows: str) -> str:
@@ -105,16 +105,15 @@ def _rbf(graph: _Graph, S: Array, gamma: float, rows: str) -> str:
     along = graph.constant(np.array([1]), np.int64)
     norms = graph.add("ReduceSum", graph.add("Mul", rows, rows), along, keepdims=1)
     distances = graph.add("Add", norms, graph.constant(np.einsum("ij,ij->i", S, S)))
-    distances = graph.add("Add", distances, graph.add("MatMul", rows, graph.constant(-2.0 * S.T)))
+    distances = graph.add("Add", distances, graph.product(rows, -2.0 * S.T))
     # rounding can make the distance of equal rows negative
     distances = graph.add("Max", distances, graph.constant(np.zeros(1)))
     return graph.add("Exp", graph.add("Mul", distances, graph.constant(np.array([-gamma]))))
 
 
 def _of_products(graph: _Graph, S: Array, kernel: Any, rows: str) -> str:
-    # γ goes into the constant: onnxruntime fuses a factor after a product and rounds it to float32
-    products = graph.add("MatMul", rows, graph.constant(kernel.gamma * S.T))
-    shifted = graph.add("Add", products, graph.constant([kernel.coef0]))
+    # γ goes into the constant: no factor is left that onnxruntime could fuse (see _Graph.product)
+    shifted = graph.add("Add", graph.product(rows, kernel.gamma * S.T), graph.constant([kernel.coef0]))
     if kernel.name == "sigmoid":
         return graph.add("Tanh", shifted)
     return graph.add("Pow", shifted, graph.constant([kernel.degree]))
@@ -147,6 +146,14 @@ class _Graph:
         if self.bytes > _MAX_BYTES:
             raise ValueError("an ONNX graph holds at most 2 GB: make the model smaller with compress")
         return self._append(array, f"constant_{len(self.constants)}")
+
+    def product(self, rows: str, matrix: Array) -> str:
+        """Append the product of rows and a constant matrix.
+
+        onnxruntime fuses a scalar factor or divisor into a MatMul next to it and rounds the factor to float32. The
+        scale of a table of one column is such a scalar, so that a matrix of one row is multiplied elementwise.
+        """
+        return self.add("Mul" if len(matrix) == 1 else "MatMul", rows, self.constant(matrix))
 
     def labels(self, classes: np.ndarray) -> str:
         """Append the classes as text, or as numbers of a type that runtimes can gather."""

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from usmo.kernels.row_sampling import row_keys
 from usmo.priors import BestBin
-from usmo.priors.samples import row_keys
 from usmo.priors.scores import held_out_scores
 
 

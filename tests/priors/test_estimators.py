@@ -99,7 +99,7 @@ def test_saturation_sees_past_overlap_where_its_model_holds():
     true = chance.mean()
     P = rng.choice(score[positive], 4000)
     U = rng.choice(score, 12_000)
-    mass = posterior(Sample(P, U, np.ones(len(P)), np.ones(len(U))))
+    mass = posterior(Sample.of_counts(P, U, np.ones(len(P)), np.ones(len(U))))
     assert mass.sum() == pytest.approx(1.0)
     assert quantile(mass, 0.02) < true < quantile(mass, 0.98)
     assert abs(quantile(mass, 0.5) - true) < 0.06

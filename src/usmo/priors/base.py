@@ -15,11 +15,13 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import MaxAbsScaler
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import ClassifierTags
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from usmo.core.arrays import Array
-from usmo.priors.samples import Sample, effective_size, row_keys, smallest_keys
+from usmo.core.arrays import Array, Index, Mask
+from usmo.kernels.row_sampling import distinct_rows
+from usmo.priors.samples import Sample, effective_size
 
 MOST_ROWS = 20_000
 """Most rows used, of P and of U: enough for bounds with ε below 0.01, and an estimate takes seconds."""
@@ -62,29 +64,20 @@ class PriorEstimator(BaseEstimator):
         self._validate_params()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        labelled = _labelled(y)
+        labelled = _is_labelled(y)
         integer_weights = bool(np.all(weight == np.round(weight)))
-        masks = [labelled & (weight > 0), ~labelled & (weight > 0)]
+        masks = labelled & (weight > 0), ~labelled & (weight > 0)
         sizes = [effective_size(weight[mask], integer_weights) for mask in masks]
-        if not any(sizes):
-            raise ValueError("sample_weight must be positive for some rows, got zero weights only")
         if min(sizes) < 2:
             raise ValueError(
-                'prior="estimate" needs at least 2 labelled positives and 2 unlabelled rows, got '
+                'prior="estimate" needs at least 2 labelled positives and 2 unlabelled rows of positive weight, got '
                 f"{sizes[0]:g} and {sizes[1]:g}; give prior as a number in (0, 1) instead"
             )
-        most = self._most_rows
-        (p, w_p), (u, w_u) = (
-            distinct_rows(X, np.flatnonzero(mask), weight, self.random_state, most) for mask in masks
-        )
-        chosen = X[np.concatenate([p, u])]
-        # the estimates do not depend on the units of columns, and squares of huge values would overflow
-        scaled = MaxAbsScaler().fit_transform(chosen)
-        sample = self._sample(scaled, ...)
+        sample = self._sample(X, [np.flatnonzero(mask) for mask in masks], weight, integer_weights)
         value, self.diagnostics_ = self._estimate(sample)
         low, high = self._interval(sample, value)
         smallest = 0.5 / sample.sizes[1]
-        n_p, n_u = float(weight[labelled].sum()), float(weight[~labelled].sum())
+        n_p, n_u = (float(weight[mask].sum()) for mask in masks)
 
         def for_scenario(prior_u: float) -> float:
             prior_u = min(max(prior_u, smallest), 1.0 - smallest)
@@ -97,11 +90,20 @@ class PriorEstimator(BaseEstimator):
 
     _most_rows = MOST_ROWS
 
-    def _sample(
-        self, X: Any, labelled: np.ndarray, weight: Array, keys: np.ndarray, integer_weights: bool
-    ) -> Sample:
-        """What ``_estimate`` sees of the rows: here the rows themselves."""
-        return Sample(X[labelled], X[~labelled], weight[labelled], weight[~labelled], integer_weights)
+    def _sample(self, X: Any, kinds: list[Index], weight: Array, integer_weights: bool) -> Sample:
+        """What ``_estimate`` sees of the distinct rows of P and U, or of a sample of them."""
+        (p, w_p), (u, w_u) = (distinct_rows(X, rows, weight, self.random_state, self._most_rows) for rows in kinds)
+        # the estimates do not depend on the units of columns, and squares of huge values would overflow
+        X = MaxAbsScaler().fit_transform(X[np.concatenate([p, u])])
+        features = self._features(X, np.arange(len(p) + len(u)) < len(p), np.concatenate([w_p, w_u]))
+        if integer_weights:
+            return Sample.of_counts(features[: len(p)], features[len(p) :], w_p, w_u)
+        size_p, size_u = (min(effective_size(weight[rows], False), self._most_rows) for rows in kinds)
+        return Sample(features[: len(p)], features[len(p) :], w_p, w_u, (size_p, size_u))
+
+    def _features(self, X: Any, labelled: Mask, weight: Array) -> Any:
+        """What ``_estimate`` sees of each row: here the row itself."""
+        return X
 
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:
         raise NotImplementedError
@@ -113,3 +115,14 @@ class PriorEstimator(BaseEstimator):
         drawn = [self._estimate(sample.resampled(rng))[0] for _ in range(self.n_bootstrap)]
         half = float(norm.ppf(0.5 + 0.5 * self.level) * np.std(drawn, ddof=1))
         return value - half, value + half
+
+
+def _is_labelled(y: Array) -> Mask:
+    """Which rows are labelled positives."""
+    classes = np.unique(y)
+    if len(classes) != 2:
+        raise ValueError(
+            "y must hold two values, the greater marking labelled positives and the other unlabelled rows; "
+            f"got {len(classes)}: {classes[:5].tolist()}"
+        )
+    return np.asarray(y == classes[1])

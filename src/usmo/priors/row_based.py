@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.metrics import euclidean_distances
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from usmo.core.arrays import Array
+from usmo.core.arrays import Array, Mask
 from usmo.priors.base import PriorEstimator
 from usmo.priors.samples import Sample
 
@@ -33,14 +33,11 @@ class RowPrior(PriorEstimator):
         self.n_bootstrap = n_bootstrap
         self.random_state = random_state
 
-    def _sample(
-        self, X: Any, labelled: np.ndarray, weight: Array, keys: np.ndarray, integer_weights: bool
-    ) -> Sample:
-        X = np.asarray(X.todense()) if sparse.issparse(X) else X
-        return super()._sample(self._scaled(X), labelled, weight, keys, integer_weights)
+    def _features(self, X: Any, labelled: Mask, weight: Array) -> Array:
+        return self._scaled(np.asarray(X.todense()) if sparse.issparse(X) else X, weight)
 
-    def _scaled(self, X: Array) -> Array:
-        return StandardScaler().fit_transform(X)
+    def _scaled(self, X: Array, weight: Array) -> Array:
+        return StandardScaler().fit_transform(X, sample_weight=weight)
 
 
 class PenalisedL1(RowPrior):
@@ -77,8 +74,12 @@ class PenalisedL1(RowPrior):
                 for w, fold in zip((sample.w_p, sample.w_u), folds, strict=True)
             ]
             test = [np.divide(a, n, where=n > 0, out=np.zeros_like(a)) for a, n in zip(sums, sizes, strict=True)]
-            train = [(a.sum(0) - a) / (n.sum() - n) for a, n in zip(sums, sizes, strict=True)]
             whole = [a.sum(0) / n.sum() for a, n in zip(sums, sizes, strict=True)]
+            # a single distinct row is in one fold: no other rows are left to train on
+            train = [
+                np.divide(a.sum(0) - a, n.sum() - n, where=n < n.sum(), out=np.tile(mean, (self._folds, 1)))
+                for a, n, mean in zip(sums, sizes, whole, strict=True)
+            ]
             gain = np.zeros(len(theta))
             for k in range(self._folds):
                 beta = theta[:, None] * train[0][k] - train[1][k]
@@ -185,7 +186,7 @@ class Tice(RowPrior):
     _splits, _smallest, _prior_count, _most_features = 60, 10.0, 5.0, 60
     """Splits of a tree, least weight of a region, rows without label added to a share, features tried per split."""
 
-    def _scaled(self, X: Array) -> Array:
+    def _scaled(self, X: Array, weight: Array) -> Array:
         return MinMaxScaler().fit_transform(X)
 
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:
@@ -222,6 +223,8 @@ class Tice(RowPrior):
             if total >= self._smallest:
                 margin = np.sqrt(c * (1.0 - c) * (1.0 - delta) / (delta * total))
                 best = max(best, float(labels[others].sum()) / total - margin)
+            if not len(rows):
+                continue
             columns = rng.permutation(X.shape[1])[: self._most_features]
             Z = X[np.ix_(rows, columns)]
             median = np.median(Z, axis=0)

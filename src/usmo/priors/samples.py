@@ -9,31 +9,34 @@ import numpy as np
 
 from usmo.core.arrays import Array
 
+_MOST_DRAWS = 2**53
+"""Draws of a bootstrap sample at most: integer weights above it are a scale, not numbers of rows."""
+
 
 @dataclass(frozen=True)
 class Sample:
-    """Two weighted samples, P and U: rows of a table, or one-dimensional scores.
-
-    ``sizes`` are the effective sizes of P and U; by default the weights are numbers of equal rows.
-    """
+    """Two weighted samples, P and U: rows of a table, or one-dimensional scores, with their effective sizes."""
 
     P: Any
     U: Any
     w_p: Array
     w_u: Array
-    sizes: tuple[float, float] = (0.0, 0.0)
+    sizes: tuple[float, float]
 
-    def __post_init__(self) -> None:
-        if not any(self.sizes):
-            object.__setattr__(self, "sizes", (float(self.w_p.sum()), float(self.w_u.sum())))
+    @classmethod
+    def of_counts(cls, P: Any, U: Any, w_p: Array, w_u: Array) -> Sample:
+        """Samples whose weights are numbers of equal rows."""
+        return cls(P, U, w_p, w_u, (float(w_p.sum()), float(w_u.sum())))
 
     def resampled(self, rng: np.random.Generator) -> Sample:
-        """A bootstrap draw of both, with weights 1."""
-        draws: list[Any] = []
-        for rows, weight, size in zip((self.P, self.U), (self.w_p, self.w_u), self.sizes, strict=True):
-            drawn = rng.choice(len(weight), max(2, round(size)), p=weight / weight.sum())
-            draws.append(rows[np.sort(drawn)])
-        return Sample(*draws, *(np.ones(len(draw)) for draw in draws))
+        """A bootstrap draw of both: the rows drawn, with the number of times as weight."""
+        rows: list[Any] = []
+        counts: list[Array] = []
+        for sample, weight, size in zip((self.P, self.U), (self.w_p, self.w_u), self.sizes, strict=True):
+            count = rng.multinomial(min(max(2, round(size)), _MOST_DRAWS), weight / weight.sum())
+            rows.append(sample[count > 0])
+            counts.append(count[count > 0].astype(np.float64))
+        return Sample.of_counts(*rows, *counts)
 
 
 def effective_size(weight: Array, integer_weights: bool) -> float:

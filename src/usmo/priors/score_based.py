@@ -96,10 +96,10 @@ def density_ratio(sample: Sample) -> tuple[Array, Array]:
     high = max(sample.P.max(), sample.U.max())
     at = np.linspace(low, high, _GRID) if high > low else np.array([low])
     densities = []
-    for score, weight in ((sample.P, sample.w_p), (sample.U, sample.w_u)):
+    for score, weight, size in zip((sample.P, sample.U), (sample.w_p, sample.w_u), sample.sizes, strict=True):
         mean = np.average(score, weights=weight)
         spread = np.sqrt(np.average((score - mean) ** 2, weights=weight))
-        width = max(1.06 * float(spread) * len(score) ** -0.2, 1e-6 * (high - low), 1e-12)
+        width = max(1.06 * float(spread) * size**-0.2, 1e-6 * (high - low), 1e-12)
         gaussian = np.exp(-0.5 * ((at[:, None] - score) / width) ** 2)
         densities.append(gaussian @ (weight / weight.sum()) / width)
     p, u = densities

@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import has_fit_parameter
 
-from usmo.core.arrays import Array
+from usmo.core.arrays import Array, Mask
+from usmo.kernels.row_sampling import row_keys
 from usmo.priors.base import PriorEstimator
-from usmo.priors.samples import Sample
 
 _LANDMARKS = 150
 """Most landmarks of the radial features, and so most columns of the logistic regression."""
@@ -53,11 +53,9 @@ class ScorePrior(PriorEstimator):
         self.n_bootstrap = n_bootstrap
         self.random_state = random_state
 
-    def _sample(
-        self, X: Any, labelled: np.ndarray, weight: Array, keys: np.ndarray, integer_weights: bool
-    ) -> Sample:
-        score = held_out_scores(X, labelled, weight, keys, self.folds, self.classifier)
-        return super()._sample(score, labelled, weight, keys, integer_weights)
+    def _features(self, X: Any, labelled: Mask, weight: Array) -> Array:
+        keys = row_keys(X, self.random_state)
+        return held_out_scores(X, labelled, weight, keys, self.folds, self.classifier)
 
 
 def held_out_scores(

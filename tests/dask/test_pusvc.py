@@ -73,9 +73,7 @@ def test_kernel_optimum_from_all_collections(client, collection):
     plain = usmo.PUSVC(0.3, lam=1e-3, tol=1e-5).fit(X, y, weight)
     model = PUSVC(0.3, lam=1e-3, tol=1e-5).fit(dX, dy, weight)
     assert_equal_models(model, plain, X, atol=1e-4)
-    if (
-        collection != "csr"
-    ):  # CSR rows are partly equal, and the optimum does not determine how σ is split between equal rows
+    if collection != "csr":  # some CSR rows are equal, and the optimum does not determine how they share σ
         assert len(np.setxor1d(model.support_, plain.support_)) <= 0.002 * len(plain.support_)
     assert type(model.local()) is usmo.PUSVC
     np.testing.assert_allclose(model.decision_function(dX).compute(), plain.decision_function(X), atol=1e-4)

@@ -32,7 +32,7 @@ def test_probability_is_monotone_and_half_at_the_decision():
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
-def test_calibration_finds_slopes_that_true_the_data():
+def test_calibration_recovers_the_slopes_that_generated_the_labels():
     rng = np.random.default_rng(1)
     true = Calibration(above=1.5, below=4.0)
     decision = rng.normal(-0.3, 1.0, 200_000)

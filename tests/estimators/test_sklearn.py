@@ -18,7 +18,7 @@ MODELS = [
 
 def expected_failures(estimator):
     if isinstance(estimator, PUSVCCV):
-        reason = "folds are dealt to rows: one of weight two is in one fold, two equal ones may be in two"
+        reason = "a row of weight two is in one fold, two equal rows may be in different folds"
         return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
     if parse_version(sklearn.__version__) >= parse_version("1.7"):
         return {}

@@ -18,7 +18,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, Robust
 from tests.oracles import random_table
 from usmo import PUSVC, PUSVCCV, LinearPUSVC, RampPUSVC
 from usmo.columns import TableEncoder
-from usmo.files import ModelFileError, archive, describe, load, save
+from usmo.files import ModelFileError, contents, describe, load, save
 
 DATA = Path(__file__).parent / "data"
 X, Y = random_table(0, n=30, p=8)
@@ -173,7 +173,7 @@ def refused(path, words, **options):
 
 def outcome(data, monkeypatch):
     """(cause of the refusal, model) of a file of these bytes, without writing it."""
-    monkeypatch.setattr(archive, "_file_bytes", lambda path, max_bytes: data)
+    monkeypatch.setattr(contents, "_stream", lambda path: io.BytesIO(data))
     try:
         return None, load("x")
     except ModelFileError as error:

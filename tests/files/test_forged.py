@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from tests.files.models import fitted, npy, opened, outcome, refused, rows_for, saved, written, zipped
-from usmo.files import ModelFileError, archive, load, registry, save
+from usmo.files import ModelFileError, errors, load, registry, save
 
 
 def forge(manifest, entries, name, array):
@@ -152,7 +152,7 @@ def test_forged_manifests_give_an_error_or_a_sound_model(name, tmp_path, monkeyp
     Refusals come from a check, not from an error on the way. What loads has attributes of valid types: it prints,
     can be cloned, saved and fitted, and decides about rows.
     """
-    model, rng, accepted, errors = fitted(name), random.Random(0), 0, 0
+    model, rng, accepted, refusals = fitted(name), random.Random(0), 0, 0
     manifest, entries = opened(saved(model, tmp_path))
     if "history_" in manifest["model"]["state"]:
         del manifest["model"]["state"]["history_"]["tuple"][1:]
@@ -166,8 +166,8 @@ def test_forged_manifests_give_an_error_or_a_sound_model(name, tmp_path, monkeyp
         text = json.dumps(forged).encode()
         cause, loaded = outcome(zipped([("manifest.json", text), *entries.items()]), monkeypatch)
         if loaded is None:
-            errors += 1
-            assert cause.__cause__ is None or archive._DAMAGED not in str(cause), forged
+            refusals += 1
+            assert cause.__cause__ is None or errors.DAMAGED not in str(cause), forged
             continue
         accepted += 1
         assert type(loaded) in registry._BY_CLASS
@@ -177,7 +177,7 @@ def test_forged_manifests_give_an_error_or_a_sound_model(name, tmp_path, monkeyp
         assert values.shape == (38,)
         assert values.dtype == np.float64
         save(loaded, tmp_path / "y")
-    assert errors > accepted > 3
+    assert refusals > accepted > 3
 
 
 def test_a_stranger_in_a_file_is_named(tmp_path):

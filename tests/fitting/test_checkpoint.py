@@ -24,7 +24,7 @@ def slow():
 def test_fit_killed_twenty_times_reaches_the_same_optimum(tmp_path, slow):
     """SIGKILL at random moments: each run continues from the file, and the last one reaches the same optimum."""
     problem, matrix = slow
-    _, certificate = train(problem, matrix, tol=1e-7)
+    certificate = train(problem, matrix, tol=1e-7)[1]
     file, chance = tmp_path / "state", random.Random(0)
     kills = 0
     began = time.perf_counter()
@@ -64,8 +64,8 @@ def test_interrupted_fit_continues_from_the_file(tmp_path, slow):
     with pytest.raises(KeyboardInterrupt):
         train(problem, matrix, tol=1e-4, checkpoint=file, checkpoint_seconds=0.0, progress=stop)
     assert file.exists()
-    resumed, _ = train(problem, matrix, tol=1e-4, checkpoint=file, checkpoint_seconds=0.0)
-    whole, _ = train(problem, matrix, tol=1e-4)
+    resumed = train(problem, matrix, tol=1e-4, checkpoint=file, checkpoint_seconds=0.0)[0]
+    whole = train(problem, matrix, tol=1e-4)[0]
     assert resumed.kernel_rows < 0.7 * whole.kernel_rows
     assert not file.exists()
 

@@ -16,7 +16,7 @@ KERNELS = [Kernel("linear"), Kernel("rbf", gamma=0.5), Kernel("poly", gamma=0.5,
 
 
 def cases():
-    """A third of the grid of 12 tables × 2 kernels × 4 λ, each table, kernel and λ taking its turn."""
+    """A third of the grid of 12 tables × 2 kernels × 4 λ, in which every table, kernel and λ occurs."""
     every = [
         (name, kernel, lam) for name in SMALL for kernel in ("linear", "rbf") for lam in (1e-4, 1e-3, 1e-2, 1e-1)
     ]
@@ -30,12 +30,12 @@ def test_reach_the_optimum_of_the_qp_library_on_the_papers_tables(name, kernel, 
     problem, matrix = paper_problem(name, kernel, lam)
     best = optimum(problem, matrix)
     for solver in SOLVERS:
-        solution, proof = train(problem, matrix, solver=solver, tol=1e-4)
+        solution, certificate = train(problem, matrix, solver=solver, tol=1e-4)
         assert solution.status == "optimal"
         assert (dual(problem, matrix, solution.sigma) - best) / abs(best) <= 1e-6
-        assert proof.kkt_violation <= 1e-4 + 1e-9 * np.abs(solution.G).max()
-        assert -1e-12 <= proof.relative_gap <= 1e-5
-        assert proof.equality_residual <= 1e-12
+        assert certificate.kkt_violation <= 1e-4 + 1e-9 * np.abs(solution.G).max()
+        assert -1e-12 <= certificate.relative_gap <= 1e-5
+        assert certificate.equality_residual <= 1e-12
 
 
 @settings(max_examples=60)
@@ -57,7 +57,7 @@ def test_reach_the_optimum_on_random_problems(seed, n, p, prior, lam, kernel, we
         matrix = KernelMatrix(matrix.X, kernel)
     best = optimum(problem, matrix)
     for solver in SOLVERS:
-        solution, proof = train(problem, matrix, solver=solver, tol=1e-6)
+        solution, certificate = train(problem, matrix, solver=solver, tol=1e-6)
         assert solution.status == "optimal"
         assert dual(problem, matrix, solution.sigma) - best <= 1e-6 * abs(best) + 1e-9
-        assert proof.kkt_violation <= 1e-6 + 1e-9 * np.abs(solution.G).max()
+        assert certificate.kkt_violation <= 1e-6 + 1e-9 * np.abs(solution.G).max()

@@ -2,14 +2,19 @@
 
 import multiprocessing
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from tests.oracles import random_table
+from usmo import PUSVC
+from usmo.kernels import threads
 from usmo.kernels.tables import squared_norms
-from usmo.kernels.threads import over_tiles
+from usmo.kernels.threads import over_tiles, single_blas
 from usmo.kernels.tiles import rbf_block
 
 
@@ -21,6 +26,43 @@ def _sum_of_block(seed):
 
 def _blas_threads():
     return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def _in_threads(number, work):
+    workers = [threading.Thread(target=work) for _ in range(number)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
+def _overlapping(read):
+    """Begin a limit in one thread, a second one in another, and end them in that order.
+
+    Returns the counts in both threads at each moment: before, with one limit, with both, after the first, after both.
+    """
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as two:
+
+        def look():
+            return one.submit(read).result(), two.submit(read).result()
+
+        first, second = single_blas(), single_blas()
+        counts = [look()]
+        for pool, step in (
+            (one, first.__enter__),
+            (two, second.__enter__),
+            (one, lambda: first.__exit__(None, None, None)),
+            (two, lambda: second.__exit__(None, None, None)),
+        ):
+            pool.submit(step).result()
+            counts.append(look())
+    return counts
+
+
+COUNTS = _blas_threads()
+"""Read when the tests are collected, before any of them can change it."""
+
+several = pytest.mark.skipif(min(COUNTS) < 2, reason="BLAS has one thread here")
 
 
 def test_tiles_inside_tiles_do_not_deadlock():
@@ -37,15 +79,10 @@ def test_tiles_inside_tiles_do_not_deadlock():
 
 
 def test_concurrent_calls_agree_and_leave_the_threads_of_blas_unchanged():
-    before, expected = _blas_threads(), _sum_of_block(1)
-    sums = []
-    threads = [threading.Thread(target=lambda: sums.append(_sum_of_block(1))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    expected, sums = _sum_of_block(1), []
+    _in_threads(8, lambda: sums.append(_sum_of_block(1)))
     assert sums == pytest.approx([expected] * 8, rel=1e-12)
-    assert _blas_threads() == before
+    assert _blas_threads() == COUNTS
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
@@ -74,11 +111,71 @@ def test_number_of_threads_follows_threadpoolctl():
 
 
 def test_error_in_a_tile_reaches_the_caller_and_restores_the_threads_of_blas():
-    before = _blas_threads()
 
     def broken(part):
         raise RuntimeError("tile")
 
     with pytest.raises(RuntimeError, match="tile"):
         over_tiles(broken, 100, 10)
-    assert _blas_threads() == before
+    assert _blas_threads() == COUNTS
+
+
+@several
+def test_limit_set_in_one_thread_is_lifted_in_another():
+    one = [1] * len(COUNTS)
+    assert _overlapping(_blas_threads) == [(COUNTS, COUNTS), (one, one), (one, one), (one, one), (COUNTS, COUNTS)]
+    assert _blas_threads() == COUNTS
+
+
+def test_fits_in_eight_threads_leave_the_threads_of_blas_unchanged():
+    X, y = random_table(0, n=300, p=40)
+    _in_threads(8, lambda: PUSVC(0.4).fit(X, y))
+    assert _blas_threads() == COUNTS
+
+
+@several
+def test_limits_of_the_user_in_another_thread_stay_and_do_not_disable_ours():
+    inside = []
+    with threadpool_limits(2, user_api="blas"):
+        _in_threads(1, lambda: over_tiles(lambda part: inside.append(_blas_threads()), 1, 1))
+        assert inside == [[1] * len(COUNTS)]
+        assert _blas_threads() == [2] * len(COUNTS)
+    assert _blas_threads() == COUNTS
+
+
+@several
+def test_limit_lifted_by_the_user_inside_the_block_is_not_set_again():
+    with ThreadPoolExecutor(1) as user:
+        limit = user.submit(threadpool_limits, 2, "blas").result()
+        with single_blas():
+            user.submit(limit.restore_original_limits).result()
+        assert _blas_threads() == COUNTS
+
+
+@several
+def test_process_forked_inside_the_block_has_all_threads_of_blas():
+    with single_blas(), multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(_blas_threads).get(timeout=60) == COUNTS
+
+
+class _PerThread(threading.local):
+    """A library that counts threads per calling thread, as MKL does."""
+
+    num_threads = 4
+
+    def set_num_threads(self, count):
+        self.num_threads = count
+
+
+def test_library_with_limits_per_thread_is_limited_in_each(monkeypatch):
+    library = _PerThread()
+    fake = SimpleNamespace(select=lambda **_: SimpleNamespace(lib_controllers=[library]))
+    monkeypatch.setattr(threads, "ThreadpoolController", lambda: fake)
+    monkeypatch.setattr(threads, "_BLAS", threads._Blas())
+    monkeypatch.setattr(threads, "_POOLS", {})
+    monkeypatch.setattr(threads, "_cores", lambda: 4)
+    assert _overlapping(lambda: library.num_threads) == [(4, 4), (1, 4), (1, 1), (4, 1), (4, 4)]
+    inside = []
+    over_tiles(lambda part: inside.append((threading.current_thread().name[:4], library.num_threads)), 8, 1)
+    assert inside == [("usmo", 1)] * 8
+    assert library.num_threads == 4

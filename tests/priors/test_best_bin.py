@@ -17,8 +17,8 @@ def mixture(prior, seed=0, n_p=300, n_u=1200, distance=4.0):
     return np.vstack([positive, unlabelled]), np.r_[np.ones(n_p), np.zeros(n_u)], hidden.mean()
 
 
-@pytest.mark.parametrize("prior", [0.05, 0.2, 0.5, 0.8])
-def test_estimate_is_near_the_truth_where_classes_separate(prior):
+@pytest.mark.parametrize(("prior", "limit"), [(0.05, 0.01), (0.2, 0.01), (0.5, 0.03), (0.8, 0.06)])
+def test_estimate_is_near_the_truth_where_classes_separate(prior, limit):
     errors = []
     for seed in range(5):
         X, y, true = mixture(prior, seed)
@@ -27,7 +27,7 @@ def test_estimate_is_near_the_truth_where_classes_separate(prior):
         assert low <= model.prior_ <= high
         assert low <= true <= high
         errors.append(abs(model.prior_ - true))
-    assert np.mean(errors) < 0.04
+    assert np.mean(errors) < limit
 
 
 def test_estimate_does_not_fall_far_below_the_truth_where_classes_overlap():
@@ -44,22 +44,11 @@ def test_censored_prior_counts_the_labelled_rows():
     assert censored.diagnostics_["prior_unlabelled"] == plain.prior_
 
 
-def test_estimate_ignores_the_order_of_rows_and_counts_weights_as_repetitions():
-    X, y, _ = mixture(0.3, 2, n_p=60, n_u=200)
-    weight = np.random.default_rng(0).integers(1, 4, len(y))
-    repeated = np.repeat(np.arange(len(y)), weight)
-    order = np.random.default_rng(1).permutation(len(repeated))
-    one = BestBin().fit(X, y, weight.astype(float))
-    two = BestBin().fit(X[repeated][order], y[repeated][order])
-    assert one.prior_ == pytest.approx(two.prior_, rel=1e-9)
-    assert one.interval_ == pytest.approx(two.interval_, rel=1e-9)
-
-
 def test_sparse_and_dense_rows_have_the_same_keys_and_near_estimates():
     X, y, _ = mixture(0.3, 3)
     X = X * (np.abs(X) > 0.3)
     thin = sparse.csr_matrix(X)
-    assert len(np.unique(row_keys(thin, 0))) == len(np.unique(row_keys(X, 0)))
+    np.testing.assert_array_equal(row_keys(thin, 0), row_keys(X, 0))
     assert BestBin().fit(thin, y).prior_ == pytest.approx(BestBin().fit(X, y).prior_, abs=0.05)
 
 

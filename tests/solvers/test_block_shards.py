@@ -33,7 +33,7 @@ TABLES = {
     "callable": (Kernel(lambda A, B: np.tanh(0.02 * A @ B.T) + A @ B.T), False),
 }
 ROUNDED = {"linear CSR", "poly CSR", "callable"}
-"""Tables whose last digits decide which rows enter a block: up to 6 of 1,200 differ if X is multiplied by 1 ± 1e-15."""
+"""Tables for which rounding decides which rows enter a block: up to 6 of 1,200 change with X·(1 ± 1e-15)."""
 
 
 def problem_with(kernel, is_sparse=False, weighted=False, n=N, lam=1e-3):

@@ -55,7 +55,7 @@ def test_reaches_the_optimum_on_random_problems(seed, n, p, d, prior, lam, weigh
     problem, matrix = random_problem(seed, n=n, p=p, d=d, prior=prior, lam=lam, kernel=LINEAR, weight=weight)
     if repeated:
         matrix.X[p + n // 2 :] = matrix.X[p : p + n - n // 2]
-    solution, _ = train(problem, matrix, solver="interior-point", tol=1e-5)
+    solution = train(problem, matrix, solver="interior-point", tol=1e-5)[0]
     best = optimum(problem, matrix)
     assert oracle_dual(problem, matrix, solution.sigma) - best <= 1e-7 * abs(best) + 1e-9
 

@@ -68,7 +68,7 @@ def test_paper_start_is_better_than_the_uniform_one(name):
 
 def test_thresholds_of_the_optimal_decision_function_give_the_optimal_sigma_of_bound_rows():
     problem, matrix = random_problem(5, n=400, p=20, lam=1e-2)
-    best, _ = train(problem, matrix, tol=1e-8)
+    best = train(problem, matrix, tol=1e-8)[0]
     sigma = starts.from_scores(problem, fresh_G(problem, matrix, best.sigma) + 17.0)
     check_feasible(problem, sigma)
     bound = ~problem.at(best.sigma).nonbound

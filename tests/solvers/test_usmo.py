@@ -75,8 +75,8 @@ def test_integer_weights_equal_repeated_rows():
     index = np.repeat(np.arange(36), weight.astype(int))
     again = PUProblem.from_prior(0.4, 1e-3, np.flatnonzero(index < 6), np.flatnonzero(index >= 6))
     repeated = KernelMatrix(matrix.X[index], matrix.kernel)
-    _, one = train(problem, matrix, solver="usmo", tol=1e-8)
-    _, two = train(again, repeated, solver="usmo", tol=1e-8)
+    one = train(problem, matrix, solver="usmo", tol=1e-8)[1]
+    two = train(again, repeated, solver="usmo", tol=1e-8)[1]
     assert one.primal == pytest.approx(two.primal, rel=1e-9)
     assert one.dual == pytest.approx(two.dual, rel=1e-9)
 
@@ -86,8 +86,8 @@ def test_permuting_the_rows_changes_nothing():
     order = np.random.default_rng(0).permutation(56)
     place = np.argsort(order)
     moved = PUProblem.from_prior(0.4, 1e-3, place[problem.positives], place[problem.unlabelled])
-    one, _ = train(problem, matrix, solver="usmo", tol=1e-9)
-    two, _ = train(moved, KernelMatrix(matrix.X[order], matrix.kernel), solver="usmo", tol=1e-9)
+    one = train(problem, matrix, solver="usmo", tol=1e-9)[0]
+    two = train(moved, KernelMatrix(matrix.X[order], matrix.kernel), solver="usmo", tol=1e-9)[0]
     np.testing.assert_allclose(one.G + one.beta, two.G + two.beta, atol=1e-6)
     assert one.beta == pytest.approx(two.beta, abs=1e-6)
 

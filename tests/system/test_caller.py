@@ -42,7 +42,7 @@ CALLS = {
     "text labels": "PUSVC(0.4).fit(X, text)  # here",
     "constant": "PUSVC(0.4, lam=1e6).fit(X, y)  # here",
     "callbacks": "short().set_callbacks(Callback()).fit(X, y)  # here",
-    "callbacks in a search": "GridSearchCV(short().set_callbacks(Callback()), {'gamma': [1.0]}, cv=2).fit(X, y)  # here",
+    "callbacks in a search": "GridSearchCV(short().set_callbacks(Callback()), {'gamma': [1]}, cv=2).fit(X, y)  # here",
 }
 
 

@@ -1,6 +1,7 @@
 """The command line. Results go to stdout, everything else to stderr.
 
-Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted. Every error is one line.
+Exit codes: 0 success, 1 failure, 2 wrong usage; 128 plus the signal if one ends the command: 130 interrupted (Ctrl-C),
+143 terminated, 129 terminal closed. Every error is one line.
 
 Delayed imports: ``commands`` and ``options`` declare all commands and import nothing but click, so that ``usmo --help``
 takes a tenth of a second. A command imports the one module that does its work when it is called (``fit`` a second one
@@ -15,6 +16,7 @@ import sys
 from collections.abc import Sequence
 
 from usmo.cli import interrupts
+from usmo.system.terminal import printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +41,7 @@ def _run(arguments: list[str]) -> int:
         code = call(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        code = failed(interrupts.message(), 130)
+        code = failed(interrupts.message(), interrupts.exit_code())
     except BrokenPipeError:  # the reader of stdout, such as head, has closed it
         code = 0
     except MemoryError as error:
@@ -59,7 +61,7 @@ def _run(arguments: list[str]) -> int:
 def failed(message: str, code: int) -> int:
     """Print the reason of a failure in one line, and return the exit code."""
     with contextlib.suppress(OSError):
-        print(f"usmo: {' '.join(message.split())}", file=sys.stderr, flush=True)
+        print(f"usmo: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)
     return code
 
 

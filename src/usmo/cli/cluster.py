@@ -98,7 +98,10 @@ def _samples(client: Any, paths: list[str], table: TableOptions) -> list[_FileSa
     """A sample of each file, taken by the workers; an error if no row or every row is a known positive."""
     most = -(-_SAMPLED // len(paths))
     samples = client.gather(
-        [client.submit(_file_sample, path, table.roles, most, k, pure=False) for k, path in enumerate(paths)]
+        [
+            client.submit(_file_sample, path, table.roles, table.max_bytes, most, k, pure=False)
+            for k, path in enumerate(paths)
+        ]
     )
     rows, known = sum(sample.rows for sample in samples), sum(sample.known for sample in samples)
     if known in (0, rows):
@@ -109,9 +112,9 @@ def _samples(client: Any, paths: list[str], table: TableOptions) -> list[_FileSa
     return list(samples)
 
 
-def _file_sample(path: str, roles: dict[str, Any], most: int, seed: int) -> _FileSample:
+def _file_sample(path: str, roles: dict[str, Any], max_bytes: float | None, most: int, seed: int) -> _FileSample:
     excluded = excluded_columns(roles)
-    sheet = read(path, text=excluded)
+    sheet = read(path, text=excluded, max_bytes=max_bytes)
     need_columns(sheet, roles)
     known = int(positive_mask(sheet, roles["label"], roles["positive"]).sum())
     n = sheet.n_rows
@@ -132,10 +135,12 @@ def _encoder(paths: list[str], samples: list[_FileSample], source: str) -> Table
     )
 
 
-def _encoded(path: str, roles: dict[str, Any], encoder: TableEncoder) -> tuple[Any, np.ndarray]:
+def _encoded(
+    path: str, roles: dict[str, Any], max_bytes: float | None, encoder: TableEncoder
+) -> tuple[Any, np.ndarray]:
     """The encoded rows of a file and their labels."""
     excluded = excluded_columns(roles)
-    sheet = read(path, text=excluded)
+    sheet = read(path, text=excluded, max_bytes=max_bytes)
     known = positive_mask(sheet, roles["label"], roles["positive"])
     return encoder.transform(sheet.drop(excluded)), known.astype(int)
 
@@ -148,7 +153,7 @@ def _distributed_table(
     meta = sparse.csr_matrix((0, width)) if encoder.sparse_output_ else None
     X, y = [], []
     for path, n in zip(paths, rows, strict=True):
-        block = dask.delayed(_encoded, nout=2, pure=True)(path, table.roles, encoder)
+        block = dask.delayed(_encoded, nout=2, pure=True)(path, table.roles, table.max_bytes, encoder)
         X.append(arrays.from_delayed(block[0], (n, width), np.float64, meta=meta))
         y.append(arrays.from_delayed(block[1], (n,), int))
     return arrays.concatenate(X), arrays.concatenate(y)

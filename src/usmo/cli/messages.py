@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from usmo.system.compilation import silent
+from usmo.system.terminal import printable
 
 _FOR_DEVELOPERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning)
 
@@ -27,7 +28,7 @@ class Messages:
     def say(self, text: str) -> None:
         if not self.quiet:
             with contextlib.suppress(OSError):
-                print(f"usmo: {text}", file=sys.stderr, flush=True)
+                print(f"usmo: {printable(text)}", file=sys.stderr, flush=True)
 
     def during_fit(self) -> contextlib.AbstractContextManager[None]:
         """A block in which a quiet command does not announce compilation either."""
@@ -53,8 +54,9 @@ class Messages:
 
 
 def put_json(value: dict[str, Any]) -> None:
-    """Print one JSON object; numbers that JSON cannot represent become text."""
-    click.echo(json.dumps(_plain(value), ensure_ascii=False, allow_nan=False))
+    """Print one JSON object; numbers that JSON cannot represent become text, control characters escapes."""
+    text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
+    click.echo(printable(text, escape=lambda character: json.dumps(character)[1:-1]))
 
 
 def _plain(value: Any) -> Any:

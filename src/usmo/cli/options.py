@@ -54,6 +54,7 @@ class TableOptions(NamedTuple):
     id_column: str | None
     ignore: tuple[str, ...]
     format: str | None
+    max_bytes: float | None
 
     @property
     def source(self) -> str:
@@ -67,16 +68,24 @@ class TableOptions(NamedTuple):
         return {"label": self.label_column, "positive": self.positive, "id": self.id_column, "ignore": ignored}
 
 
+READING = together(
+    click.option(
+        "--format",
+        help="Format of DATA: csv, tsv, parquet, feather, jsonl, npz, svmlight; by default from its name.",
+    ),
+    click.option(
+        "--max-bytes",
+        type=click.FloatRange(0, min_open=True),
+        help="Refuse DATA if it takes more memory, such as 8e9; by default 1 GiB, or 100 times its size if more.",
+    ),
+)
 TABLE = together(
     click.argument("data"),
     click.option("--label-column", required=True, help="The column that says which rows are known positives."),
     click.option("--positive", default="1", show_default=True, help="Its value for a known positive."),
     click.option("--id-column", help="A column that names the rows; not learnt from."),
     click.option("--ignore", multiple=True, help="A column not to learn from; may be given again."),
-    click.option(
-        "--format",
-        help="Format of DATA: csv, tsv, parquet, feather, jsonl, npz, svmlight; by default from its name.",
-    ),
+    READING,
 )
 SCENARIO = click.option(
     "--scenario",

@@ -18,6 +18,7 @@ import click
 from usmo.cli import interrupts
 from usmo.io import TableError
 from usmo.io.writing import output_file_type
+from usmo.system.atomic import copy_permissions
 
 
 def check_targets(
@@ -58,6 +59,18 @@ def _obstacle(path: str, in_use: Mapping[str, str]) -> str:
         return f"{path} is {in_use[str(real)]} already: give another file"
     if not os.access(real if _is_special(real) else real.parent, os.W_OK):
         return f"no permission to write {path}"
+    if real.is_file():
+        return _protection(path, real)
+    return ""
+
+
+def _protection(path: str, real: Path) -> str:
+    """Why an existing file must not or cannot be replaced, although its folder can be written."""
+    file, folder = real.stat(), real.parent.stat()
+    if not file.st_mode & 0o222 or not os.access(real, os.W_OK):  # root has access to all files
+        return f"{path} is read-only: make it writable (chmod u+w) or give another file"
+    if folder.st_mode & stat.S_ISVTX and os.geteuid() not in (0, file.st_uid, folder.st_uid):
+        return f"{path} belongs to another user, and its folder lets only the owner replace it: give another file"
     return ""
 
 
@@ -97,24 +110,57 @@ class Outputs:
         self._folders.append(folder)  # before it exists, so that an interrupt removes it
         place = folder / Path(target).name
         with _named(target, place):
-            folder.mkdir()
+            folder.mkdir(mode=0o700)
             with open(place, "x+b") as stream:
+                if not _is_special(real):
+                    copy_permissions(real, place)
                 yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
         self._staged.append((place, real, target))
 
     def put(self) -> None:
-        """Move the files to their places."""
+        """Move the files to their places. If one cannot be moved, the files moved before it are put back."""
         with interrupts.postponed():
-            for place, real, target in self._staged:
-                with _named(target, place):
-                    if _is_special(real):
-                        real.write_bytes(place.read_bytes())
-                    else:
-                        os.replace(place, real)
+            moved: list[tuple[Path, Path | None]] = []
+            try:
+                # pipes and devices last: what is written to them cannot be taken back
+                for place, real, target in sorted(self._staged, key=lambda staged: _is_special(staged[1])):
+                    with _named(target, place):
+                        if _is_special(real):
+                            real.write_bytes(place.read_bytes())
+                        else:
+                            backup = _backup(real, place.with_name("before"))
+                            os.replace(place, real)
+                            moved.append((real, backup))
+            except BaseException:
+                self._put_back(moved)
+                raise
             if self._staged:
                 interrupts.set_outcome("the files are written")
+
+    def _put_back(self, moved: list[tuple[Path, Path | None]]) -> None:
+        for real, backup in reversed(moved):
+            try:
+                if backup is None:
+                    real.unlink()
+                else:
+                    os.replace(backup, real)
+            except OSError as error:
+                self._folders.clear()  # the only copy is there
+                where = "" if backup is None else f"; its old contents are in {backup}"
+                raise click.ClickException(f"{real} cannot be put back ({error.strerror}){where}") from error
+
+
+def _backup(real: Path, backup: Path) -> Path | None:
+    """A second name for the contents of a file, or a copy where the disk has no links; None if there is no file."""
+    if not real.exists():
+        return None
+    try:
+        os.link(real, backup)
+    except OSError:
+        shutil.copy2(real, backup)
+    return backup
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from usmo.cli.task import excluded_columns, row_names, score_columns
 from usmo.files import describe, fingerprint, load
 from usmo.io import Sheet, TableError, labels, need_column, read, write
 from usmo.io.errors import no_file
+from usmo.system.terminal import printable
 
 
 def _description(model_file: str) -> dict[str, Any]:
@@ -41,8 +42,8 @@ def _encoded(model: Any, sheet: Sheet, excluded: list[str], unknown: str = "erro
 
 
 def predict(
-    model_file: str, data: str, id_column: str | None, format: str | None, output: str, unknown: str, as_json: bool,
-    quiet: bool, dry_run: bool,
+    model_file: str, data: str, id_column: str | None, format: str | None, max_bytes: float | None, output: str,
+    unknown: str, as_json: bool, quiet: bool, dry_run: bool,
 ) -> None:  # fmt: skip
     """Score the rows of a table, in its order."""
     check_targets([model_file, data], {}, {"--output": output})
@@ -51,7 +52,7 @@ def predict(
         roles = extra.get("columns") or {}
         id_name = id_column or roles.get("id")
         excluded = list(dict.fromkeys([*excluded_columns(roles), *([id_name] if id_name else [])]))
-        sheet = read(data, format=format, text=excluded)
+        sheet = read(data, format=format, text=excluded, max_bytes=max_bytes)
         if id_column is not None:
             need_column(sheet, id_column, "--id-column")
         ids = row_names(sheet, id_name if id_name in sheet.names else None)
@@ -82,7 +83,7 @@ def inspect(model_file: str, as_json: bool) -> None:
         put_json(description)
         return
     for line in _lines(description, ""):
-        click.echo(line)
+        click.echo(printable(line))
 
 
 def _lines(values: dict[str, Any], indent: str) -> list[str]:
@@ -101,6 +102,7 @@ def report(
     data: str,
     output: str,
     format: str | None,
+    max_bytes: float | None,
     top: int,
     as_json: bool,
     quiet: bool,
@@ -114,7 +116,7 @@ def report(
         if "label" not in roles:
             raise ValueError(f"{model_file} does not say which column holds the labels; save it with usmo fit")
         excluded = excluded_columns(roles)
-        sheet = read(data, format=format, text=excluded)
+        sheet = read(data, format=format, text=excluded, max_bytes=max_bytes)
         need_column(sheet, roles["label"], "the model's label column")
         known = labels(sheet, roles["label"], roles["positive"])
         ids = row_names(sheet, roles.get("id"))

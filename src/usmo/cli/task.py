@@ -34,7 +34,7 @@ class Task:
 def read_task(messages: Messages, table: TableOptions) -> Task:
     """Read and encode a table, and say how each column was encoded."""
     excluded = excluded_columns(table.roles)
-    sheet = read(table.data, format=table.format, text=excluded)
+    sheet = read(table.data, format=table.format, text=excluded, max_bytes=table.max_bytes)
     need_columns(sheet, table.roles)
     known = labels(sheet, table.label_column, table.positive)
     ids = row_names(sheet, table.id_column)

@@ -9,12 +9,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from usmo.columns.encoding import encode, first_ten
 from usmo.columns.frames import matrix_of, view_of
 from usmo.columns.scaling import matrix_scaling, standardise
-from usmo.columns.schema import Schema, column_schema, output_names, summary_line
+from usmo.columns.schema import Schema, column_schemas, output_names, summary_line
 from usmo.io import Sheet, TableError, no_column
 from usmo.system.caller import warn
 
@@ -47,6 +47,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Whether ``transform`` returns a CSR matrix.
     n_features_in_ : int
         Columns of the training table.
+    feature_names_in_ : array of str
+        Their names, if it is a data frame.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
@@ -85,7 +87,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         view = view_of(X)
         if not view.n_rows:
             raise TableError(f"{view.source} has no rows: at least one is needed")
-        columns = [column_schema(name, view, self.max_categories) for name in view.names]
+        columns = column_schemas(view, self.max_categories)
         if all(schema["kind"] == "ignored" for schema in columns):
             why = "; ".join(summary_line(schema) for schema in columns[:5])
             raise TableError(f"no column of {view.source} can be learnt from ({why or 'it has none'}): add one")
@@ -108,17 +110,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._warn_of_extra(view.names, [schema["name"] for schema in self.columns_])
         width = sum(len(output_names(schema)) for schema in used)
         out = None if self.sparse_output_ else np.zeros((view.n_rows, width))
-        entries: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        start = 0
-        for schema in used:
-            for rows, columns, values in encode(schema, view, self.unknown):
-                if out is not None:
-                    out[rows, columns + start] = values
-                else:
-                    entries.append((rows, np.broadcast_to(columns + start, rows.shape), values))
-            start += len(output_names(schema))
         if out is not None:
+            for rows, columns, values in encode(used, view, self.unknown):
+                out[rows, columns] = values
             return out
+        entries = encode(used, view, self.unknown)
         rows, columns, values = (np.concatenate(arrays) for arrays in zip(*entries, strict=True))
         matrix = sparse.csr_matrix((values, (rows, columns)), shape=(view.n_rows, width))
         matrix.eliminate_zeros()
@@ -144,7 +140,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self._warn_of_extra(names, names[:width])
             matrix = matrix[:, :width]
         if matrix.shape[1] != width:
-            raise TableError(f"X has {matrix.shape[1]} columns, the encoder was fitted to {width}")
+            raise TableError(
+                f"X has {matrix.shape[1]} features, but TableEncoder is expecting {width} features as input: give a "
+                "matrix with the columns of the training table"
+            )
         if is_sparse:
             return sparse.csr_matrix(matrix @ sparse.diags(1 / self.matrix_scale_))
         filled = np.where(np.isnan(matrix), self.matrix_median_, matrix)
@@ -157,11 +156,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if extra:
             warn(f"columns that the training table did not have are ignored: {first_ten(extra)}")
 
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        if not getattr(self, "columns_", None):
+            raise AttributeError("feature_names_in_ is set by fitting to a data frame")
+        return np.array([schema["name"] for schema in self.columns_], dtype=object)
+
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the output columns: "age", "age=(missing)", "job=admin"."""
+        """Names of the output columns: "age", "age=(missing)", "job=admin".
+
+        ``input_features`` are names for the columns of a matrix; those of a data frame are its own.
+        """
         check_is_fitted(self)
+        if input_features is not None:
+            input_features = _check_feature_names_in(self, input_features)
         if not self.columns_:
-            return np.array(self.matrix_names_, dtype=object)
+            names = self.matrix_names_ if input_features is None else input_features
+            return np.array(names, dtype=object)
         return np.array([name for schema in self.columns_ for name in output_names(schema)], dtype=object)
 
     def summary(self) -> list[str]:

@@ -2,46 +2,63 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
-from usmo.columns.frames import ColumnValues, FrameView, text_column
+from usmo.columns.frames import ColumnValues, FrameView, text_columns
 from usmo.columns.scaling import standardise
-from usmo.columns.schema import Schema, require_finite
+from usmo.columns.schema import Schema, number_rows, output_names
 from usmo.io import TableError
-from usmo.io.errors import cell
+from usmo.io.errors import cell, quote
 from usmo.io.parsing import parse
 
 _CATEGORY_ENTRY = 0.5**0.5
 """Two rows of different categories differ by this in two output columns: their distance is √(½ + ½) = 1, as that of
 true and false."""
 
-Entries = tuple[np.ndarray, Any, Any]
+Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Rows, columns and values."""
 
 
-def encode(schema: Schema, view: FrameView, unknown: str) -> list[Entries]:
-    """The entries of one input column; output columns are counted from the first one of this input column."""
-    values = view.column(schema["name"])
-    if schema["kind"] == "category":
-        columns = _category_columns(schema, values, view, unknown)
-        rows = np.flatnonzero(columns >= 0)
-        return [(rows, columns[rows], np.full(len(rows), _CATEGORY_ENTRY))]
-    x = require_finite(_numbers(schema, values, view), schema["name"], view)
-    missing = np.isnan(x)
-    out = standardise(np.where(missing, schema["median"], x), schema["mean"], schema["scale"])
+def encode(schemas: list[Schema], view: FrameView, unknown: str) -> Iterator[Entries]:
+    """The entries that the columns with these schemas make in the output matrix."""
+    widths = [len(output_names(schema)) for schema in schemas]
+    firsts = dict(zip((schema["name"] for schema in schemas), np.cumsum([0, *widths]).tolist(), strict=False))
+    by_name = {schema["name"]: schema for schema in schemas}
+    for group in view.groups(list(by_name)):
+        numeric: list[tuple[str, np.ndarray]] = []
+        for name, values in group:
+            schema = by_name[name]
+            if schema["kind"] == "category":
+                columns = _category_columns(schema, values, view, unknown)
+                rows = np.flatnonzero(columns >= 0)
+                yield rows, columns[rows] + firsts[name], np.full(len(rows), _CATEGORY_ENTRY)
+            else:
+                numeric.append((name, _numbers(schema, values, view)))
+        if numeric:
+            yield from _number_entries(numeric, by_name, firsts, view)
+
+
+def _number_entries(
+    columns: list[tuple[str, np.ndarray]], schemas: dict[str, Schema], firsts: dict[str, int], view: FrameView
+) -> Iterator[Entries]:
+    """Standardised numbers, and ones where they are missing."""
+    X = number_rows([name for name, _ in columns], [numbers for _, numbers in columns], view)
+    used = [schemas[name] for name, _ in columns]
+    median, mean, scale = (np.array([[schema[key]] for schema in used]) for key in ("median", "mean", "scale"))
+    missing = np.isnan(X)
+    out = standardise(np.where(missing, median, X), mean, scale)
     if not np.isfinite(out).all():
-        row = int(np.argmin(np.isfinite(out)))
+        i, row = np.argwhere(~np.isfinite(out))[0]
         raise TableError(
-            f"{cell(view, row, float(x[row]), schema['name'])} is too large for the scale {schema['scale']:g} of "
-            "this column in the training table: check its unit"
+            f"{cell(view, int(row), float(X[i, row]), columns[i][0])} is too large for the scale "
+            f"{used[i]['scale']:g} of this column in the training table: check its unit"
         )
-    entries: list[Entries] = [(np.arange(view.n_rows), 0, out)]
-    if schema["missing"]:
-        rows = np.flatnonzero(missing)
-        entries.append((rows, 1, np.ones(len(rows))))
-    return entries
+    first = np.array([firsts[name] for name, _ in columns])
+    yield np.tile(np.arange(X.shape[1]), len(X)), np.repeat(first, X.shape[1]), out.ravel()
+    gaps, rows = np.nonzero(missing & np.array([[schema["missing"]] for schema in used]))
+    yield rows, first[gaps] + 1, np.ones(len(rows))
 
 
 def _numbers(schema: Schema, values: ColumnValues, view: FrameView) -> np.ndarray:
@@ -62,7 +79,7 @@ def _numbers(schema: Schema, values: ColumnValues, view: FrameView) -> np.ndarra
         is_kind = bool(np.isin(x[~np.isnan(x)], (0, 1)).all())
     if x is None or not (is_kind or np.isnan(x).all()):
         raise TableError(
-            f"{view.source}: column {name!r} holds {values.kind} values, but {kind}s in the training table"
+            f"{view.source}: column {quote(name)} holds {values.kind} values, but {kind}s in the training table"
         )
     return x
 
@@ -75,10 +92,10 @@ def _category_columns(schema: Schema, values: ColumnValues, view: FrameView, unk
         numbers, codes = np.unique(values.numbers, return_inverse=True)
         shown = [str(bool(v)) if values.kind == "boolean" else f"{v:.0f}" if v % 1 == 0 else repr(float(v))
                  for v in numbers]  # fmt: skip
-        values = text_column(codes, shown)
+        values = text_columns(codes[None], shown)[0]
     if values.codes is None:
         raise TableError(
-            f"{view.source}: column {name!r} holds {values.kind} values, but text in the training table"
+            f"{view.source}: column {quote(name)} holds {values.kind} values, but text in the training table"
         )
     columns = np.array([position.get(text, -2) for text in values.texts] + [-1])[values.codes]
     if schema["missing"]:
@@ -97,4 +114,4 @@ def _category_columns(schema: Schema, values: ColumnValues, view: FrameView, unk
 
 def first_ten(names: list[str]) -> str:
     """At most ten names, for a message."""
-    return ", ".join(repr(name) for name in names[:10]) + (", ..." if len(names) > 10 else "")
+    return ", ".join(map(quote, names[:10])) + (", ..." if len(names) > 10 else "")

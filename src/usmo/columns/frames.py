@@ -5,7 +5,7 @@ pandas is optional and imported only by the function that gets one of its column
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from usmo.io import MISSING, Sheet, TableError
-from usmo.io.infer_types import text_codes
+from usmo.io.errors import one_line, short
+from usmo.io.infer_types import groups_of, stack, text_codes
 from usmo.io.libraries import polars
 
 _DAY = 86_400e6
@@ -27,6 +28,7 @@ class ColumnValues:
     kind: str  # "number", "boolean", "date", "text", or the name of a type that cannot be encoded
     numbers: np.ndarray | None = None
     integer: bool = False
+    comma: bool = False  # whether the numbers were texts with a decimal comma
     codes: np.ndarray | None = None
     texts: Sequence[str] = ()
 
@@ -37,7 +39,7 @@ class FrameView:
 
     names: list[str]
     n_rows: int
-    column: Callable[[str], ColumnValues]
+    groups: Callable[[Sequence[str]], Iterator[list[tuple[str, ColumnValues]]]]  # the columns with these names
     place: Callable[[int], str]
     source: str
 
@@ -52,11 +54,18 @@ def matrix_of(X: Any) -> tuple[Any, list[str]]:
     elif hasattr(X, "columns"):
         return None, []
     try:
-        X = sparse.csr_matrix(X, dtype=np.float64) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+        X = X if sparse.issparse(X) else np.asarray(X)
+        if X.dtype.kind == "c":
+            raise TypeError("Complex data not supported")
+        X = sparse.csr_matrix(X, dtype=np.float64) if sparse.issparse(X) else X.astype(np.float64, copy=False)
     except (ValueError, TypeError) as error:
-        raise TableError(f"X holds values that are not numbers ({error}): give it as a data frame") from None
-    if X.ndim != 2 or not X.shape[0]:
-        raise TableError(f"X must be a matrix with rows and columns, got shape {X.shape}")
+        why = one_line(error)
+        raise TableError(f"X holds values that are not numbers ({why}): give it as a data frame") from None
+    if X.ndim != 2:
+        raise TableError(f"X must be a matrix with rows and columns, got shape {X.shape}: Reshape your data")
+    for side, what in zip(X.shape, ("sample(s)", "feature(s)"), strict=True):
+        if not side:
+            raise TableError(f"X has 0 {what} (shape={X.shape}) while a minimum of 1 is required.")
     stored = X.data if sparse.issparse(X) else X
     if np.isinf(stored).any() or (sparse.issparse(X) and np.isnan(stored).any()):
         raise TableError(f"X holds {'infinite values' if np.isinf(stored).any() else 'nan in a CSR matrix'}")
@@ -64,7 +73,7 @@ def matrix_of(X: Any) -> tuple[Any, list[str]]:
 
 
 def view_of(X: Any) -> FrameView:
-    """The view of a sheet or data frame, which converts a column when it is asked for."""
+    """The view of a sheet or data frame, which converts a group of columns when it is reached."""
     source, place = "the table", lambda row: f"row {row} (counted from 0)"
     if isinstance(X, Sheet):
         source, place, X = X.source, X.place, X.frame
@@ -75,10 +84,24 @@ def view_of(X: Any) -> FrameView:
     if len(labels) != len(X.columns):
         raise TableError(f"{source} has several columns with the same name: give every column its own name")
     convert = _from_pandas if module == "pandas" else _from_polars
-    return FrameView(list(labels), len(X), lambda name: convert(X[labels[name]]), place, source)
+
+    def groups(names: Sequence[str]) -> Iterator[list[tuple[str, ColumnValues]]]:
+        for group in groups_of(names, len(X)):
+            yield list(zip(group, convert([X[labels[name]] for name in group]), strict=True))
+
+    return FrameView(list(labels), len(X), groups, place, source)
 
 
-def _from_polars(column: Any) -> ColumnValues:
+def _from_polars(columns: list[Any]) -> list[ColumnValues]:
+    pl = polars()
+    is_text = [column.dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null) for column in columns]
+    texts = [column.cast(pl.String) for column, each in zip(columns, is_text, strict=True) if each]
+    different, codes = text_codes(stack(texts)) if texts else ([], np.empty(0, np.int64))
+    coded = iter(text_columns(codes.reshape(len(texts), len(columns[0])), different))
+    return [next(coded) if each else _numbers_of(column) for column, each in zip(columns, is_text, strict=True)]
+
+
+def _numbers_of(column: Any) -> ColumnValues:
     pl, dtype = polars(), column.dtype
     if dtype == pl.Boolean or dtype.is_numeric():
         numbers = column.cast(pl.Float64).to_numpy()
@@ -86,13 +109,14 @@ def _from_polars(column: Any) -> ColumnValues:
     if dtype in (pl.Date, pl.Datetime, pl.Duration, pl.Time):
         kind, unit = ("date", pl.Datetime) if dtype in (pl.Date, pl.Datetime) else ("number", pl.Duration)
         return ColumnValues(kind, column.cast(unit("us")).to_physical().cast(pl.Float64).to_numpy() / _DAY)
-    if dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null):
-        texts, codes = text_codes(column.cast(pl.String))
-        return text_column(codes, texts)
-    return ColumnValues(str(dtype))
+    return ColumnValues(short(str(dtype)))
 
 
-def _from_pandas(column: Any) -> ColumnValues:
+def _from_pandas(columns: list[Any]) -> list[ColumnValues]:
+    return [_from_pandas_column(column) for column in columns]
+
+
+def _from_pandas_column(column: Any) -> ColumnValues:
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -113,13 +137,30 @@ def _from_pandas(column: Any) -> ColumnValues:
         codes, texts = pd.factorize(column)
     except TypeError:  # lists and other values without a hash
         return ColumnValues(str(dtype))
-    return text_column(codes, [str(text) for text in texts])
+    return text_columns(codes[None], [str(text) for text in texts])[0]
 
 
-def text_column(codes: np.ndarray, raw: list[str]) -> ColumnValues:
-    """A text column from codes into raw texts: stripped, sorted, each once, markers of missing values removed."""
+def text_columns(codes: np.ndarray, raw: list[str]) -> list[ColumnValues]:
+    """Text columns from codes into raw texts, one row of codes for each column.
+
+    The texts of a column are stripped, sorted, each once, without markers of missing values.
+    """
     raw = [text.strip() for text in raw]
     texts = sorted({text for text in raw if text.lower() not in MISSING and text != "(missing)"})
     position = {text: i for i, text in enumerate(texts)}
-    new_codes = np.array([*(position.get(text, -1) for text in raw), -1])  # the last entry maps code -1 to itself
-    return ColumnValues("text", codes=new_codes[codes], texts=texts)
+    codes = np.array([*(position.get(text, -1) for text in raw), -1])[codes]  # the last entry maps -1 to itself
+    if len(codes) == 1:
+        return [ColumnValues("text", codes=codes[0], texts=texts)]
+    # number the different codes of each column, from 0
+    order = np.argsort(codes, axis=1, kind="stable")
+    ordered = np.take_along_axis(codes, order, axis=1)
+    is_first = np.diff(ordered, axis=1, prepend=-2) != 0
+    is_first &= ordered >= 0
+    local = np.empty_like(codes)
+    np.put_along_axis(local, order, np.cumsum(is_first, axis=1) - 1, axis=1)
+    different = [texts[code] for code in ordered[is_first].tolist()]
+    ends = np.cumsum(is_first.sum(axis=1)).tolist()
+    return [
+        ColumnValues("text", codes=column, texts=different[start:end])
+        for column, start, end in zip(local, [0, *ends], ends, strict=False)
+    ]

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from usmo.columns.frames import ColumnValues, FrameView
-from usmo.columns.scaling import column_scaling
+from usmo.columns.scaling import scaling
 from usmo.io import TableError
-from usmo.io.errors import cell
+from usmo.io.errors import cell, short
 from usmo.io.infer_types import infer_type
+from usmo.system.terminal import printable
 
 _ID_ROWS, _ID_SHARE = 10, 0.9
 """A column with at least this many values, and more than this share of them different texts, looks like ids."""
@@ -18,32 +19,65 @@ _ID_ROWS, _ID_SHARE = 10, 0.9
 Schema = dict[str, Any]
 
 
-def column_schema(name: str, view: FrameView, max_categories: int) -> Schema:
-    """The schema of one column of a training table."""
-    values, comma = view.column(name), False
-    if values.codes is not None:
-        if not values.texts:
-            return _ignored(name, "all missing")
-        kind, numbers, comma = infer_type(name, values.texts, values.codes, view)
-        if numbers is None:
-            return _category_schema(name, values, max_categories)
-        values = ColumnValues(kind, numbers)
-    if values.numbers is None:
-        return _ignored(name, f"holds values of type {values.kind}")
-    x = require_finite(values.numbers, name, view)
-    missing = int(np.isnan(x).sum())
-    present = x[~np.isnan(x)]
-    if not len(present):
-        return _ignored(name, "all missing")
-    if not missing and present.min() == present.max():
-        return _ignored(name, "constant")
-    if values.integer and len(x) >= _ID_ROWS and not missing and (np.diff(x) == 1).all():
-        return _ignored(name, f"counts the rows from {x[0]:.0f}: looks like an id")
-    median, mean, scale = column_scaling(x)
-    if values.kind == "boolean":
-        median, mean, scale = float(present.mean() > 0.5), 0.0, 1.0
-    schema = {"name": name, "kind": values.kind, "median": median, "mean": mean, "scale": scale}
-    return {**schema, "missing": missing > 0, "n_missing": missing, "comma": bool(comma)}
+def column_schemas(view: FrameView, max_categories: int) -> list[Schema]:
+    """The schema of each column of a training table."""
+    schemas: dict[str, Schema] = {}
+    for group in view.groups(view.names):
+        numeric: list[tuple[str, ColumnValues]] = []
+        for name, values in group:
+            if values.codes is not None:
+                kind, numbers, comma = infer_type(name, values.texts, values.codes, view)
+                if not values.texts or numbers is None:
+                    schemas[name] = _category_schema(name, values, max_categories)
+                    continue
+                values = ColumnValues(kind, numbers, comma=comma)
+            if values.numbers is None:
+                schemas[name] = _ignored(name, f"holds values of type {values.kind}")
+            else:
+                numeric.append((name, values))
+        if numeric:
+            schemas.update({schema["name"]: schema for schema in _number_schemas(numeric, view)})
+    return [schemas[name] for name in view.names]
+
+
+def _number_schemas(columns: list[tuple[str, ColumnValues]], view: FrameView) -> list[Schema]:
+    """The schemas of columns of numbers, booleans and dates."""
+    X = number_rows([name for name, _ in columns], [values.numbers for _, values in columns], view)
+    n = X.shape[1]
+    n_missing = np.isnan(X).sum(axis=1).tolist()
+    is_constant = np.fmin.reduce(X, axis=1) == np.fmax.reduce(X, axis=1)
+    scalings = np.transpose(scaling(X)).tolist()
+    schemas = []
+    for i, (name, values) in enumerate(columns):
+        missing, (median, mean, scale) = n_missing[i], scalings[i]
+        if missing == n:
+            schemas.append(_ignored(name, "all missing"))
+        elif not missing and is_constant[i]:
+            schemas.append(_ignored(name, "constant"))
+        elif values.integer and n >= _ID_ROWS and _counts_rows(X[i]):
+            schemas.append(_ignored(name, f"counts the rows from {X[i, 0]:.0f}: looks like an id"))
+        else:
+            if values.kind == "boolean":
+                median, mean, scale = float(np.nansum(X[i]) > 0.5 * (n - missing)), 0.0, 1.0
+            schema = {"name": name, "kind": values.kind, "median": median, "mean": mean, "scale": scale}
+            schemas.append({**schema, "missing": missing > 0, "n_missing": missing, "comma": values.comma})
+    return schemas
+
+
+def _counts_rows(x: np.ndarray) -> bool:
+    return bool(x[-1] - x[0] == len(x) - 1 and (np.diff(x) == 1).all())
+
+
+def number_rows(names: list[str], columns: list[Any], view: FrameView) -> np.ndarray:
+    """Columns of numbers as the rows of a matrix; an error names the first infinite number."""
+    X = np.array(columns, dtype=np.float64)
+    if np.isinf(X).any():
+        column, row = np.argwhere(np.isinf(X))[0]
+        raise TableError(
+            f"{cell(view, int(row), float(X[column, row]), names[column])} is infinite: write a finite number "
+            "or leave it empty"
+        )
+    return X
 
 
 def _ignored(name: str, why: str) -> Schema:
@@ -57,26 +91,20 @@ def _category_schema(name: str, values: ColumnValues, max_categories: int) -> Sc
     different, present = len(counts), int(counts.sum())
     missing = len(values.codes) - present
     too_many = different > max_categories
+    if not different:
+        return _ignored(name, "all missing")
     if different == 1 and not missing:
         return _ignored(name, "constant")
     if (present >= _ID_ROWS and different > _ID_SHARE * present) or (too_many and different > present / 2):
         return _ignored(name, f"text with {different:,} different values: looks like an id or free text")
-    most_frequent = np.argsort(-counts, kind="stable")[: max_categories - 1]
-    categories = [values.texts[i] for i in np.sort(most_frequent)] if too_many else list(values.texts)
+    categories = list(values.texts)
+    if too_many:
+        most_frequent = np.argsort(-counts, kind="stable")[: max_categories - 1]
+        categories = [values.texts[i] for i in np.sort(most_frequent)]
     return {
         "name": name, "kind": "category", "categories": categories, "other": too_many, "different": different,
         "missing": missing > 0, "n_missing": missing,
     }  # fmt: skip
-
-
-def require_finite(x: np.ndarray, name: str, view: FrameView) -> np.ndarray:
-    """The numbers of a column unchanged; an error names the first infinite one."""
-    if np.isinf(x).any():
-        row = int(np.argmax(np.isinf(x)))
-        raise TableError(
-            f"{cell(view, row, float(x[row]), name)} is infinite: write a finite number or leave it empty"
-        )
-    return x
 
 
 def output_names(schema: Schema) -> list[str]:
@@ -92,7 +120,7 @@ def output_names(schema: Schema) -> list[str]:
 
 def summary_line(schema: Schema) -> str:
     """The kind of a column and its missing values, or why it is ignored, in one line."""
-    kind, name = schema["kind"], schema["name"]
+    kind, name = schema["kind"], printable(short(schema["name"]))
     if kind == "ignored":
         return f"{name}: ignored, {schema['why']}"
     if kind == "category":

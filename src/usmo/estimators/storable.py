@@ -18,7 +18,18 @@ from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.ramp import RampPUSVC
 from usmo.estimators.search import PUSVCCV
 from usmo.files import register
-from usmo.files.rules import Rule, array, conform, instance, number, optional, reals
+from usmo.files.rules import (
+    Rule,
+    array,
+    conform,
+    count,
+    instance,
+    number,
+    optional,
+    reals,
+    record_rules,
+    tuple_of,
+)  # fmt: skip
 from usmo.files.sklearn_types import COLUMNS, SAMPLER
 from usmo.fitting.approximate import Approximation
 from usmo.fitting.select import Selection
@@ -37,21 +48,23 @@ _CLASSIFIER = {
     **optional(
         **_COEF,
         threshold_=number(),
+        lam_=number(0),
+        n_iter_=count(),
         calibration_=instance(Calibration),
         certificate_=instance(Certificate),
-        history_=instance(tuple),
+        history_=tuple_of(PassRecord),
+        prior_interval_=tuple_of(float, 2),
         selection_=instance(Selection),
     ),
 }
-_UNREAD = ("n_iter_", "lam_", "prior_interval_")
-"""Attributes without a rule: no method of the estimators reads them."""
 
 _ROWS = array("row numbers", "iu", "support", values=lambda rows, sizes: rows.min(initial=0) >= 0)
 _INSIDE = array(
     "columns of the matrix", "iu", "support", values=lambda rows, sizes: (rows < sizes["columns"]).all()
 )
 _SUPPORT = {"support_": _ROWS, "dual_coef_": reals(1, "support")}
-_EXPANSION = {**_CLASSIFIER, "_kernel": instance(Kernel), **optional(**_SUPPORT)}
+_VECTORS = {"support_vectors_": reals("vectors", "width", csr=True)}
+_EXPANSION = {**_CLASSIFIER, "_kernel": instance(Kernel), **optional(**_SUPPORT, **_VECTORS)}
 _APPROXIMATE = {"approximation_": instance(Approximation), "_map": instance(FourierMap)}
 
 
@@ -69,28 +82,51 @@ def _check_expansion(model: Any) -> None:
         conform(model, {**COLUMNS, **_SUPPORT, **rows, **(_COEF if kernel == "linear" else {})})
 
 
+def _check_search(search: PUSVCCV) -> None:
+    """Require that the chosen classifier is fitted, to as many columns."""
+    conform(search.best_estimator_, _CLASSIFIER, columns=search.n_features_in_)
+
+
 for _record in (Certificate, PassRecord, Selection, Approximation, Compression):
-    register(_record)
+    register(_record, rules=record_rules(_record))
 register(Calibration, rules={"above": number(), "below": number()})
 register(Kernel, rules={"name": _KERNEL_NAME, "gamma": number(0), "degree": number(), "coef0": number()})
 register(
     FourierMap, rules={"sampler": instance(RBFSampler)}, check=lambda mapped: conform(mapped.sampler, SAMPLER)
 )
-register(LinearPUSVC, attributes=_UNREAD, rules={**_CLASSIFIER, **_COEF})
+register(LinearPUSVC, attributes=(), rules={**_CLASSIFIER, **_COEF})
 register(
     PUSVC,
-    attributes=(*_UNREAD, "support_vectors_", "kernel_rows_", "_map_coef"),
-    rules=_EXPANSION | optional(compression_=instance(Compression), _share=reals("rows"), **_APPROXIMATE),
+    attributes=(),
+    rules=_EXPANSION
+    | optional(
+        **_APPROXIMATE,
+        compression_=instance(Compression),
+        kernel_rows_=number(),
+        _share=reals("rows"),
+        _map_coef=reals("features"),
+    ),
     check=_check_expansion,
 )
 register(
     RampPUSVC,
-    attributes=(*_UNREAD, "support_vectors_", "objective_", "objectives_", "start_", "violation_"),
-    rules=_EXPANSION,
+    attributes=(),
+    rules=_EXPANSION
+    | optional(objective_=number(), objectives_=instance(dict), start_=instance(str), violation_=number()),
     check=_check_expansion,
 )
 register(
     PUSVCCV,
-    attributes=("best_lam_", "best_gamma_", "cv_results_", "selection_", "prior_"),
-    rules={**COLUMNS, "classes_": _CLASSES, "best_estimator_": instance(PUSVC, LinearPUSVC)},
+    attributes=(),
+    rules={
+        **COLUMNS,
+        "classes_": _CLASSES,
+        "best_estimator_": instance(PUSVC, LinearPUSVC),
+        "best_lam_": number(0),
+        "best_gamma_": number(0),
+        "cv_results_": instance(dict),
+        "selection_": instance(Selection),
+        "prior_": number(0, 1),
+    },
+    check=_check_search,
 )

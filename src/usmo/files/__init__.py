@@ -4,8 +4,9 @@
     model = load("model.usmo")
     describe("model.usmo")["certificate"]
 
-A file is a zip of ``.npy`` arrays and a JSON manifest (:mod:`usmo.files.archive`), written whole or not at all.
-The manifest holds a tree of values (:mod:`usmo.files.codec`). Its objects are of registered classes
+A file is a zip of ``.npy`` arrays and a JSON manifest (:mod:`usmo.files.archive`), written whole or not at all, and
+limited in memory before it is read (:mod:`usmo.files.contents`). The manifest holds a tree of values
+(:mod:`usmo.files.codec`). Its objects are of registered classes
 (:mod:`usmo.files.registry`), whose attributes must satisfy rules (:mod:`usmo.files.rules`) before ``load`` returns.
 The format is our own because the usual ones run code (pickle, joblib) or cannot hold sparse tables, records and
 parameters side by side; NumPy reads the arrays without this package.
@@ -20,18 +21,16 @@ import numpy as np
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
-from usmo.files import archive
-from usmo.files.archive import FORMAT, VERSION, Pathlike
+from usmo.files.archive import FORMAT, VERSION, allowance, write
 from usmo.files.codec import Decoder, Encoder, plain
+from usmo.files.contents import MAX_BYTES, opened
 from usmo.files.digests import fingerprint
-from usmo.files.errors import ModelFileError, need
+from usmo.files.errors import ModelFileError, Pathlike, guarded, named, need
+from usmo.files.manifest import parsed_json
 from usmo.files.registry import register
 from usmo.system.version import __version__
 
 __all__ = ["MAX_BYTES", "ModelFileError", "describe", "fingerprint", "load", "register", "save"]
-
-MAX_BYTES = 2**32
-"""Default limit on the size of a file to load, packed and unpacked: 4 GB."""
 
 
 def save(
@@ -51,7 +50,7 @@ def save(
         Deflate the arrays; pays for tables of few different values.
     """
     check_is_fitted(model)
-    with archive.named(path, "cannot be saved"):
+    with named(path, "cannot be saved"):
         need(hasattr(model, "predict"), f"model must be a classifier, got {type(model).__name__}")
         encoder = Encoder()
         manifest = {
@@ -63,46 +62,54 @@ def save(
             "model": encoder.encode(model),
             "extra": _json_values(extra),
         }
-        archive.write(path, manifest, encoder.arrays, compress)
+        write(path, manifest, encoder.arrays, compress)
 
 
-def load(path: Pathlike, *, max_bytes: int = MAX_BYTES) -> Any:
+def load(path: Pathlike, *, max_bytes: int | None = None) -> Any:
     """Read a saved model.
 
-    Raises :class:`ModelFileError` for a file that is damaged, no model file, of a later version, or of more
-    than ``max_bytes`` bytes, packed or unpacked; FileNotFoundError and PermissionError as ``open`` does.
+    Parameters
+    ----------
+    path : path
+        A file that ``save`` wrote. Raises :class:`ModelFileError` for one that is damaged, no model file, of a later
+        version or too large; FileNotFoundError and PermissionError as ``open`` does.
+    max_bytes : int, optional
+        Largest number of bytes that the file may have, packed and unpacked. By default 4 GB, and unpacked at most 16
+        times its size (or 64 MB), which every file written by ``save`` keeps to.
     """
-    with archive.named(path, "cannot be loaded"), archive.guarded():
-        manifest, arrays, _ = archive.read(path, max_bytes)
-        decoder = Decoder(arrays)
-        model = decoder.decode(manifest.get("model"))
+    with named(path, "cannot be loaded"), guarded(), opened(path, max_bytes) as contents:
+        decoder = Decoder(contents.declared, contents.array)
+        model = decoder.decode(contents.manifest.get("model"))
         decoder.done()
         need(hasattr(model, "predict"), "it holds no classifier")
         check_is_fitted(model)
         return model
 
 
-def describe(path: Pathlike, *, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
+def describe(path: Pathlike, *, max_bytes: int | None = None) -> dict[str, Any]:
     """The contents of a file as JSON values, after all checksums are verified and without building the model.
 
-    ``class``, ``parameters``, ``certificate`` (of a pipeline: its last step's), ``extra``, ``arrays`` with type,
-    shape and SHA-256, ``bytes`` of the file, ``format``, ``version``, and the versions of ``usmo``, ``numpy`` and
-    ``scikit-learn`` that wrote it.
+    ``class``, ``parameters``, ``certificate`` (of a pipeline its last step's, of a search its chosen classifier's),
+    ``extra``, ``arrays`` with type, shape and SHA-256, ``bytes`` of the file, ``format``, ``version``, and the
+    versions of ``usmo``, ``numpy`` and ``scikit-learn`` that wrote it.
     """
-    with archive.named(path, "cannot be described"), archive.guarded():
-        manifest, _, size = archive.read(path, max_bytes)
-        model = plain(manifest.get("model"), manifest["arrays"])
+    with named(path, "cannot be described"), guarded(), opened(path, max_bytes) as contents:
+        manifest = contents.manifest
+        for name in contents.declared:
+            contents.array(name)
+        model = plain(manifest.get("model"), contents.listed)
         need(isinstance(model, dict) and "class" in model, "it holds no model")
         steps = model.get("steps")
         last = steps[-1][-1] if isinstance(steps, list) and steps and isinstance(steps[-1], list) else model
+        last = last.get("best_estimator_", last) if isinstance(last, dict) else None
         return {
             **{key: manifest.get(key) for key in ("format", "version", "usmo", "numpy", "scikit-learn")},
             "class": model["class"],
             "parameters": {key: value for key, value in model.items() if key.strip("_") == key and key != "class"},
             "certificate": last.get("certificate_") if isinstance(last, dict) else None,
             "extra": manifest.get("extra"),
-            "arrays": manifest["arrays"],
-            "bytes": size,
+            "arrays": contents.listed,
+            "bytes": contents.size,
         }
 
 
@@ -112,7 +119,7 @@ def _json_values(extra: dict[str, Any] | None) -> dict[str, Any]:
         text = json.dumps({} if extra is None else extra, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise ModelFileError(f"extra must hold JSON values only, got {error}") from error
-    values = archive.parsed_json(text.encode("ascii"))
+    values = parsed_json(text.encode("ascii"), allowance(len(text)))
     unchanged = isinstance(values, dict) and values == (extra or {})
     need(unchanged, "extra must be a dictionary of JSON values with text keys")
     return values

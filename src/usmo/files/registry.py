@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any
 
 from usmo.files.errors import ModelFileError, need
-from usmo.files.rules import Rule, conform
+from usmo.files.rules import Rule, check_attribute, conform
 
 Check = Callable[[Any], None]
 
@@ -40,12 +40,29 @@ class StoredClass:
     attributes: frozenset[str] | None
     rules: Mapping[str, Rule]
     check: Check | None
+    outputs: Callable[[Any], int] | None
 
     def state(self, value: Any) -> dict[str, Any]:
         """The attributes to store."""
         if fields := _fields(self.cls):
             return {name: getattr(value, name) for name in fields}
         return {name: part for name, part in vars(value).items() if name not in NOT_STORED}
+
+    @property
+    def is_estimator(self) -> bool:
+        """Whether objects of the class have parameters."""
+        return bool(_parameters(self.cls))
+
+    def expect(self, preview: dict[str, Any]) -> None:
+        """Refuse attributes that the class does not have, and arrays of other types or shapes than it declares.
+
+        Called before arrays are read: a preview holds numbers, texts, and arrays without their numbers.
+        """
+        self._check_names(preview)
+        sizes: dict[str, int] = {}
+        for name, rule in self.rules.items():
+            if preview.get(name) is not None:
+                check_attribute(self.name, name, preview[name], rule, sizes, values=False)
 
     def build(self, state: dict[str, Any]) -> Any:
         """The object with these attributes; a parameter missing from the file has its default."""
@@ -64,19 +81,24 @@ class StoredClass:
 
     def verify(self, value: Any) -> None:
         """Raise ModelFileError for an object that breaks a rule of its class."""
-        names = () if _fields(self.cls) else self.state(value)
-        for name in names:
-            need(self._accepts(name), f"{self.name} has the attribute {name[:80]!r}, which is not one to store")
+        names = self.state(value)
+        self._check_names(names)
         if hasattr(self.cls, "_parameter_constraints"):
             try:
                 value._validate_params()
             except (ValueError, TypeError, AttributeError) as error:
                 raise ModelFileError(str(error)) from error
-        if self.rules and names and _parameters(self.cls).issuperset(names):
+        if self.rules and self.is_estimator and _parameters(self.cls).issuperset(names):
             return  # an estimator that is not fitted, as a parameter of another one
         conform(value, self.rules)
         if self.check is not None:
             self.check(value)
+
+    def _check_names(self, names: Iterable[str]) -> None:
+        fields = _fields(self.cls)
+        for name in names:
+            good = name in fields if fields else self._accepts(name)
+            need(good, f"{self.name} has the attribute {name[:80]!r}, which is not one to store")
 
     def _accepts(self, name: str) -> bool:
         if name in self.rules or name in _parameters(self.cls):
@@ -122,6 +144,7 @@ def register(
     attributes: Iterable[str] | None = None,
     rules: Mapping[str, Rule] | None = None,
     check: Check | None = None,
+    outputs: Callable[[Any], int] | None = None,
 ) -> type:
     """Let model files hold objects of a class.
 
@@ -138,9 +161,11 @@ def register(
         What attributes must be (:mod:`usmo.files.rules`).
     check : callable, optional
         Gets an object about to be written or just read, and raises ValueError if it is not valid.
+    outputs : callable, optional
+        The number of columns that a fitted transformer makes; the next step of a pipeline must accept as many.
     """
     names = None if attributes is None else frozenset(attributes)
-    stored = StoredClass(name or cls.__name__, cls, names, rules or {}, check)
+    stored = StoredClass(name or cls.__name__, cls, names, rules or {}, check, outputs)
     earlier = _BY_NAME.get(stored.name)
     if earlier is not None and earlier.cls is not cls:
         raise ValueError(

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Number
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 from scipy import sparse
@@ -26,21 +26,33 @@ Sizes = dict[str, int]
 
 @dataclass(frozen=True)
 class Rule:
-    """A condition on one attribute; ``text`` completes "coef_ must be …", with sizes as ``{columns}``."""
+    """A condition on one attribute; ``text`` completes "coef_ must be …", with sizes as ``{columns}``.
+
+    ``fits`` looks at the type and the shape, ``values`` at the numbers in an array: the first can be tested before the
+    array is read.
+    """
 
     text: str
-    holds: Callable[[Any, Sizes], bool]
+    fits: Callable[[Any, Sizes], bool]
+    values: Callable[[Any, Sizes], Any] = lambda value, sizes: True
     required: bool = True
 
 
 def conform(value: Any, rules: Mapping[str, Rule], **sizes: int) -> None:
     """Raise ModelFileError unless every attribute in the table satisfies its rule."""
+    owner = type(value).__name__
     for name, rule in rules.items():
-        if not hasattr(value, name):
-            need(not rule.required, f"{type(value).__name__} has no attribute {name!r}: it is not fitted")
-        elif not rule.holds(attribute := getattr(value, name), sizes):
-            text = rule.text.format_map(defaultdict(lambda: "n", sizes))
-            raise ModelFileError(f"{type(value).__name__}.{name} must be {text}, got {_shown(attribute)}")
+        if hasattr(value, name):
+            check_attribute(owner, name, getattr(value, name), rule, sizes)
+        else:
+            need(not rule.required, f"{owner} has no attribute {name!r}: it is not fitted")
+
+
+def check_attribute(owner: str, name: str, value: Any, rule: Rule, sizes: Sizes, *, values: bool = True) -> None:
+    """Raise ModelFileError unless the value, or its type and shape alone, satisfies the rule."""
+    if not rule.fits(value, sizes) or (values and not rule.values(value, sizes)):
+        text = rule.text.format_map(defaultdict(lambda: "n", sizes))
+        raise ModelFileError(f"{owner}.{name} must be {text}, got {_shown(value)}")
 
 
 def optional(**rules: Rule) -> dict[str, Rule]:
@@ -50,7 +62,11 @@ def optional(**rules: Rule) -> dict[str, Rule]:
 
 def or_none(rule: Rule) -> Rule:
     """The rule for an attribute that may be None."""
-    return replace(rule, holds=lambda value, sizes: value is None or rule.holds(value, sizes))
+    return replace(
+        rule,
+        fits=lambda value, sizes: value is None or rule.fits(value, sizes),
+        values=lambda value, sizes: value is None or rule.values(value, sizes),
+    )
 
 
 def instance(*classes: type) -> Rule:
@@ -59,24 +75,35 @@ def instance(*classes: type) -> Rule:
     return Rule(f"of type {names}", lambda value, sizes: isinstance(value, classes))
 
 
+def tuple_of(cls: type, length: int | None = None) -> Rule:
+    """A tuple of objects of this class."""
+
+    def fits(value: Any, sizes: Sizes) -> bool:
+        good = isinstance(value, tuple) and all(isinstance(part, cls) for part in value)
+        return good and length in (None, len(value))
+
+    return Rule(f"a tuple of {length or 'any number of'} {cls.__name__}", fits)
+
+
 def number(low: float = -math.inf, high: float = math.inf) -> Rule:
     """A finite number in the open interval (low, high)."""
+    return Rule(
+        f"a number in ({low:g}, {high:g})", lambda value, sizes: _is_real(value) and bool(low < value < high)
+    )
 
-    def holds(value: Any, sizes: Sizes) -> bool:
-        real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-        return real and bool(low < value < high)
 
-    return Rule(f"a number in ({low:g}, {high:g})", holds)
+def count() -> Rule:
+    """An integer, 0 or more."""
+    return Rule("an integer, 0 or more", lambda value, sizes: _is_integer(value) and value >= 0)
 
 
 def size(name: str) -> Rule:
     """A positive integer, the size called ``name`` in the shapes that follow."""
 
-    def holds(value: Any, sizes: Sizes) -> bool:
-        positive = isinstance(value, Integral) and not isinstance(value, bool) and int(value) > 0
-        return positive and sizes.setdefault(name, int(value)) == value
+    def fits(value: Any, sizes: Sizes) -> bool:
+        return _is_integer(value) and value > 0 and sizes.setdefault(name, int(value)) == value
 
-    return Rule(f"the number of {name}", holds)
+    return Rule(f"the number of {name}", fits)
 
 
 def array(
@@ -88,21 +115,53 @@ def array(
 ) -> Rule:
     """An array, or CSR rows, with a dtype of these kinds (NumPy's letters), whose values pass a test."""
 
-    def holds(value: Any, sizes: Sizes) -> bool:
+    def fits(value: Any, sizes: Sizes) -> bool:
         stored = value.data if csr and sparse.issparse(value) else value
         if not isinstance(stored, np.ndarray) or stored.dtype.kind not in kinds or value.ndim != len(shape):
             return False
         sides = zip(shape, value.shape, strict=True)
         expected = tuple(sizes.setdefault(side, n) if isinstance(side, str) else side for side, n in sides)
-        return expected == value.shape and bool(values(stored, sizes))
+        return expected == value.shape
 
     sides = ", ".join(f"{{{side}}}" if isinstance(side, str) else str(side) for side in shape)
-    return Rule(f"{text} of shape ({sides}{',' * (len(shape) == 1)})", holds)
+    return Rule(
+        f"{text} of shape ({sides}{',' * (len(shape) == 1)})",
+        fits,
+        lambda value, sizes: values(value.data if sparse.issparse(value) else value, sizes),
+    )
 
 
 def reals(*shape: int | str, csr: bool = False) -> Rule:
     """Finite floats."""
     return array("finite numbers", "f", *shape, csr=csr, values=lambda stored, sizes: np.isfinite(stored).all())
+
+
+def record_rules(cls: type) -> dict[str, Rule]:
+    """Rules for the fields of a dataclass or named tuple, from the types that it declares."""
+    return {name: _rule_of_type(hint) for name, hint in get_type_hints(cls).items()}
+
+
+def _rule_of_type(hint: Any) -> Rule:
+    if get_origin(hint) is np.ndarray:
+        kind = np.dtype(get_args(get_args(hint)[1])[0]).kind
+        return Rule(f"an array of kind {kind}", lambda value, sizes: _is_array(value, kind))
+    tests = {float: _is_real, int: _is_integer}
+    test = tests.get(hint)
+    return (
+        instance(hint) if test is None else Rule(f"a number ({hint.__name__})", lambda value, sizes: test(value))
+    )
+
+
+def _is_array(value: Any, kind: str) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == kind
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _shown(value: Any) -> str:

@@ -7,9 +7,17 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from usmo.system.terminal import printable
+
+_SHOWN = 80
+"""Characters of a cell or a name that a message shows."""
+
 
 class TableError(ValueError):
-    """A table that cannot be used; the message is one line that says what to do."""
+    """A table that cannot be used; the message is one line that says what to do, safe to print on a terminal."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 def one_line(error: BaseException) -> str:
@@ -17,17 +25,29 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:120]
 
 
+def short(text: str) -> str:
+    """The start of a text of any length."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def quote(value: Any) -> str:
+    """A value from a table as Python writes it, shortened."""
+    return repr(short(value)) if isinstance(value, str) else short(repr(value))
+
+
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """A question that proposes the most similar of the names; empty if none is similar."""
     originals = {each.lower(): each for each in names}
     similar = difflib.get_close_matches(name.lower(), originals, n=1)
-    return f"did you mean {originals[similar[0]]!r}?" if similar else ""
+    return f"did you mean {quote(originals[similar[0]])}?" if similar else ""
 
 
 def no_column(name: str, names: Sequence[str], source: str) -> str:
     """The message for a column that does not exist, with the most similar name and the first 20 columns."""
-    shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-    return f"no column {name!r} in {source}: {did_you_mean(name, names)} (columns: {shown})".replace(":  (", " (")
+    shown = ", ".join(map(short, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    return f"no column {quote(name)} in {source}: {did_you_mean(name, names)} (columns: {shown})".replace(
+        ":  (", " ("
+    )
 
 
 def no_file(name: str) -> str:
@@ -39,4 +59,4 @@ def no_file(name: str) -> str:
 
 def cell(table: Any, row: int, value: Any, name: str) -> str:
     """Table, row, value and column, to begin a message; the table is anything with ``source`` and ``place``."""
-    return f"{table.source}: {table.place(row)}: {value!r} in column {name!r}"
+    return f"{table.source}: {table.place(row)}: {quote(value)} in column {quote(name)}"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
+import zlib
+from typing import Any
 
 from usmo.io.errors import TableError
 from usmo.io.libraries import zstandard
+from usmo.io.limits import Limit
 
 _FORMATS = {
     "csv": "csv", "tsv": "tsv", "parquet": "parquet", "feather": "feather", "jsonl": "jsonl", "ndjson": "jsonl",
@@ -17,6 +21,9 @@ MAGIC = {"gz": b"\x1f\x8b", "zst": b"\x28\xb5\x2f\xfd"}
 
 _TEXT_FORMATS = ("csv", "tsv", "jsonl", "svmlight")
 """Formats that may be compressed as a whole; the others compress their contents themselves."""
+
+_PIECE = 4096
+"""Compressed bytes that are expanded at a time, to at most 134 MB: Zstandard repeats a byte 128 kB long in 4 bytes."""
 
 _ACCEPTED = ".csv .tsv .jsonl .ndjson .svm .svmlight .libsvm (each also with .gz or .zst), .parquet .feather .npz"
 
@@ -40,20 +47,31 @@ def compress(data: bytes, compression: str) -> bytes:
     return zstandard().ZstdCompressor().compress(data) if compression == "zst" else data
 
 
-def decompress(data: bytes, compression: str) -> bytes:
-    """Undo ``compress``; OSError or EOFError if the bytes are damaged or cut off."""
-    if compression == "gz":
-        return gzip.decompress(data)
-    if compression != "zst":
+def decompress(data: bytes, compression: str, limit: Limit) -> bytes:
+    """Undo ``compress``; OSError or EOFError if the bytes are damaged or cut off.
+
+    A file may hold several gzip members or Zstandard frames, and zero bytes between and after them.
+    """
+    if not compression:
         return data
-    library, frames = zstandard(), []
-    while data:  # a file may hold several frames, as a gzip file may hold several members
-        frame = library.ZstdDecompressor().decompressobj()
+    library: Any = zlib if compression == "gz" else zstandard()
+    damage = zlib.error if compression == "gz" else library.ZstdError
+    text, at, complete = io.BytesIO(), 0, True
+    while at < len(data):
+        piece = data[at : at + _PIECE]
+        at += len(piece)
+        if complete:
+            piece = piece.lstrip(b"\0")
+            if not piece:
+                continue
+            frame = library.decompressobj(31) if library is zlib else library.ZstdDecompressor().decompressobj()
         try:
-            frames.append(frame.decompress(data))
-        except library.ZstdError as error:
+            text.write(frame.decompress(piece))
+        except damage as error:
             raise OSError(str(error)) from None
-        if not frame.eof:
-            raise EOFError("it ends too early")
-        data = frame.unused_data
-    return b"".join(frames)
+        limit.check(text.tell(), "the decompressed bytes")
+        complete = frame.eof
+        at -= len(frame.unused_data)
+    if not complete:
+        raise EOFError("it ends too early")
+    return text.getvalue()

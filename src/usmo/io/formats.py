@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import operator
 import zipfile
 import zlib
 from typing import Any
@@ -10,74 +11,118 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from usmo.io.errors import TableError, one_line
+from usmo.io.errors import TableError, one_line, short
 from usmo.io.libraries import load_svmlight, polars
+from usmo.io.limits import FRAME_COLUMN, MATRIX_COLUMN, TEXT_ROW, Limit
 from usmo.io.parsing import PLAIN_NUMBER
 from usmo.io.sheet import Sheet
 
+_ARRAYS = ("X", "X_data", "X_indices", "X_indptr", "X_shape", "feature_names", "ids", "y", "label")
+"""The arrays that are read from a .npz file."""
 
-def read_frame(data: bytes, name: str, format: str) -> Sheet:
+_MAX_INDEX = 2**31
+"""Indices of svmlight files end below, as columns of SciPy's CSR matrices of usual size do."""
+
+
+def read_frame(data: bytes, limit: Limit, format: str) -> Sheet:
     """Read a "Parquet" or "Feather" file."""
     pl = polars()
+    scan, load = (pl.scan_parquet, pl.read_parquet) if format == "Parquet" else (pl.scan_ipc, pl.read_ipc)
     try:
-        frame = (pl.read_parquet if format == "Parquet" else pl.read_ipc)(io.BytesIO(data))
-    except (KeyboardInterrupt, MemoryError):
+        table = scan(io.BytesIO(data))
+        rows = table.select(pl.len()).collect().item()
+        limit.check_table(rows, len(table.collect_schema()), per_column=FRAME_COLUMN)
+        frame = load(io.BytesIO(data))
+    except (KeyboardInterrupt, MemoryError, TableError):
         raise
     except BaseException as error:  # a panic in Polars is not an Exception
-        raise TableError(f"{name} is damaged or not a {format} file ({one_line(error)}): write it again") from None
+        raise TableError(
+            f"{limit.source} is damaged or not a {format} file ({one_line(error)}): write it again"
+        ) from None
     # pandas stores the index of a data frame as this column
-    return Sheet(frame.drop("__index_level_0__", strict=False), source=name)
+    return Sheet(frame.drop("__index_level_0__", strict=False), source=limit.source)
 
 
-def read_npz(data: bytes, name: str) -> Sheet:
+def read_npz(data: bytes, limit: Limit) -> Sheet:
     """Read the matrix X, or X_data, X_indices, ... in CSR form; feature_names, ids, y and label are optional."""
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-            arrays = {key: stored[key] for key in stored.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError) as error:
-        raise TableError(
-            f"{name} is damaged or not a .npz file of plain arrays ({one_line(error)}): write it with savez"
-        ) from None
-    try:
-        if "X_indptr" in arrays:
-            values = arrays.get("X_data", np.ones(len(arrays["X_indices"])))
-            X: Any = sparse.csr_matrix(
-                (values, arrays["X_indices"], arrays["X_indptr"]), shape=tuple(arrays["X_shape"].tolist())
-            )
-            X.check_format()
-        else:
-            X = arrays["X"]
-    except KeyError as error:
-        raise TableError(
-            f"{name} holds {', '.join(sorted(arrays)) or 'nothing'} but no {error}: name the matrix X "
-            "(or X_data, X_indices, X_indptr, X_shape)"
-        ) from None
-    except ValueError as error:
-        raise TableError(f"{name}: the arrays X_... are not a CSR matrix ({one_line(error)})") from None
+    name, arrays = limit.source, _arrays(data, limit)
+    X: Any = _csr(arrays, limit) if "X_indptr" in arrays else arrays["X"]
     if X.ndim != 2 or X.dtype.kind not in "fiub":
-        raise TableError(f"{name}: X must be a matrix of numbers, got {X.dtype} of shape {X.shape}")
-    beside = {key: arrays[key] for key in ("ids", "y", "label") if key in arrays}
+        raise TableError(f"{name}: X must be a matrix of numbers, got {short(str(X.dtype))} of shape {X.shape}")
+    cells = X.nnz if sparse.issparse(X) else None
+    limit.check_table(*X.shape, cells=cells, per_column=MATRIX_COLUMN)
+    beside: dict[str, np.ndarray] = {key: arrays[key] for key in ("ids", "y", "label") if key in arrays}
     for key, values in beside.items():
         if values.shape != X.shape[:1]:
             raise TableError(f"{name}: {key} must hold one value per row of X {X.shape}, got shape {values.shape}")
-    names = [str(feature) for feature in arrays["feature_names"].ravel()] if "feature_names" in arrays else None
-    if names is not None and (len(names) != X.shape[1] or len({*names, *beside}) != len(names) + len(beside)):
-        raise TableError(
-            f"{name}: feature_names must be {X.shape[1]} different names, none of them {list(beside)}"
-        )
+    names: list[str] | None = None
+    if (stored := arrays.get("feature_names")) is not None:
+        names = [str(feature) for feature in stored.ravel()] if stored.size == X.shape[1] else []
+        if len(names) != X.shape[1] or len({*names, *beside}) != len(names) + len(beside):
+            raise TableError(
+                f"{name}: feature_names must be {X.shape[1]} different names, none of them {list(beside)}"
+            )
     return Sheet(X.astype(np.float64), names, beside=beside, source=name)
 
 
-def read_svmlight(data: bytes, name: str) -> Sheet:
+def _arrays(data: bytes, limit: Limit) -> dict[str, np.ndarray]:
+    """The arrays of a .npz file that make a table: X, or those of a CSR matrix, and what belongs to them."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as stored:
+            sizes = {member.filename.removesuffix(".npy"): member.file_size for member in stored.zip.infolist()}
+            limit.check(sum(sizes.values()), "the decompressed arrays")
+            arrays = {key: np.asarray(stored[key]) for key in _ARRAYS if key in sizes}
+    except TableError:
+        raise
+    except (  # a MemoryError: the header of an array claims more than the file holds
+        ValueError, OSError, EOFError, RuntimeError, MemoryError, AttributeError, zipfile.BadZipFile, zlib.error
+    ) as error:  # fmt: skip
+        raise TableError(
+            f"{limit.source} is damaged or not a .npz file of plain arrays ({one_line(error)}): write it with savez"
+        ) from None
+    needed = ("X_indices", "X_shape") if "X_indptr" in arrays else ("X",)
+    for key in needed:
+        if key not in arrays:
+            shown = ", ".join(short(each) for each in sorted(sizes)[:10])
+            raise TableError(
+                f"{limit.source} holds {shown or 'nothing'} but no {key!r}: name the matrix X "
+                "(or X_data, X_indices, X_indptr, X_shape)"
+            )
+    return arrays
+
+
+def _csr(arrays: dict[str, np.ndarray], limit: Limit) -> Any:
+    """The CSR matrix of the arrays X_...; its values are 1 if X_data is not stored."""
+    try:
+        values = arrays.get("X_data", np.ones(len(arrays["X_indices"])))
+        rows, columns = (operator.index(side) for side in arrays["X_shape"])
+        X = sparse.csr_matrix((values, arrays["X_indices"], arrays["X_indptr"]), shape=(rows, columns))
+        X.check_format()
+    except (ValueError, TypeError, OverflowError) as error:
+        raise TableError(f"{limit.source}: the arrays X_... are not a CSR matrix ({one_line(error)})") from None
+    return X
+
+
+def read_svmlight(data: bytes, limit: Limit) -> Sheet:
     """Read a CSR matrix and the column "label"."""
     try:
         X, y = load_svmlight(io.BytesIO(data))
     except (ValueError, OverflowError) as error:
-        for line, text in enumerate(data.decode(errors="replace").split("\n"), 1):
-            label, *pairs = text.split("#")[0].split() or ["0"]
+        for line, text in enumerate(io.BytesIO(data), 1):
+            label, *pairs = text.decode(errors="replace").split("#")[0].split() or ["0"]
             entries = [pair.partition(":") for pair in pairs]
-            valid = all(i.isdigit() and PLAIN_NUMBER.fullmatch(x) for i, _, x in entries)
+            valid = all(_is_index(i) and PLAIN_NUMBER.fullmatch(x) for i, _, x in entries)
             if not (valid and PLAIN_NUMBER.fullmatch(label)):
-                raise TableError(f"{name}: line {line} is not 'label index:value ...': correct it") from None
-        raise TableError(f"{name} is not an svmlight file ({one_line(error)})") from None
-    return Sheet(X.tocsr(), beside={"label": y}, source=name)
+                raise TableError(
+                    f"{limit.source}: line {line} is not 'label index:value ...' with indices below "
+                    f"{_MAX_INDEX:,}: correct it"
+                ) from None
+        raise TableError(f"{limit.source} is not an svmlight file ({one_line(error)})") from None
+    row = np.searchsorted(X.indptr, np.argmax(X.indices), side="right") if X.nnz else 0
+    widest = f" (the largest index is in row {row})"
+    limit.check_table(*X.shape, cells=X.nnz, per_column=MATRIX_COLUMN, per_row=TEXT_ROW, where=widest)
+    return Sheet(X.tocsr(), beside={"label": y}, source=limit.source)
+
+
+def _is_index(text: str) -> bool:
+    return text.isdecimal() and len(text) <= 10 and int(text) < _MAX_INDEX

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from usmo.io.errors import TableError, did_you_mean
+from usmo.io.errors import TableError, did_you_mean, quote
 from usmo.io.parsing import MISSING, PLAIN_NUMBER, parse_boolean
 from usmo.io.sheet import Sheet
 
@@ -23,7 +23,7 @@ def labels(sheet: Sheet, column: str, positive: str) -> np.ndarray:
         texts = {
             f"{value:g}" if isinstance(value, float) else str(value): n for value, n in counts.most_common(10)
         }
-        shown = ", ".join(f"{text!r} in {n:,} rows" for text, n in texts.items())
+        shown = ", ".join(f"{quote(text)} in {n:,} rows" for text, n in texts.items())
         more = f" and {len(counts) - 10} more" if len(counts) > 10 else ""
         raise TableError(
             f"no row has {positive!r} in column {column!r} of {sheet.source}: {did_you_mean(positive, texts)} "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NoReturn
@@ -12,10 +11,11 @@ from typing import NoReturn
 import numpy as np
 from scipy import sparse
 
-from usmo.io.errors import TableError, no_file
+from usmo.io.errors import TableError, no_file, quote
 from usmo.io.file_types import MAGIC, decompress, file_type
 from usmo.io.formats import read_frame, read_npz, read_svmlight
 from usmo.io.libraries import polars
+from usmo.io.limits import Limit, limit_of
 from usmo.io.sheet import Sheet
 from usmo.io.textfiles import read_fields, read_json_lines
 
@@ -23,7 +23,10 @@ _BLANK = b"\0 \t\r\n\xef\xbb\xbf"
 """White space, zero bytes and the byte order mark: a file of nothing else is empty."""
 
 
-def read(source: str | os.PathLike[str], *, format: str | None = None, text: Iterable[str] = ()) -> Sheet:
+def read(
+    source: str | os.PathLike[str], *, format: str | None = None, text: Iterable[str] = (),
+    max_bytes: float | None = None,
+) -> Sheet:  # fmt: skip
     """Read a table.
 
     Parameters
@@ -35,6 +38,9 @@ def read(source: str | os.PathLike[str], *, format: str | None = None, text: Ite
         By default from the file name, "csv" for standard input.
     text : iterable of str
         Columns of a text file to keep as text: ids with leading zeros, labels, columns that are dropped later.
+    max_bytes : float, optional
+        Refuse a table that takes more memory than this, decompressed. By default 1 GiB, or 100 times the size of
+        the file if that is more, but at most the memory that is free.
     """
     name = "standard input" if source == "-" else os.fspath(source)
     if os.path.isdir(source):
@@ -43,15 +49,17 @@ def read(source: str | os.PathLike[str], *, format: str | None = None, text: Ite
     if format not in ("npz", "svmlight"):
         polars()  # if it is not installed, say so before reading
     # no variable here holds the bytes, so that a reader can free them before it converts the columns
-    sheet = _READERS[format](_contents(source, name, compression), name, frozenset(text))
+    sheet = _READERS[format](*_contents(source, name, compression, max_bytes), frozenset(text))
     if not sheet.n_rows:
         raise TableError(f"{name} holds column names but no rows: add the rows")
     _check_finite(sheet)
     return sheet
 
 
-def _contents(source: str | os.PathLike[str], name: str, compression: str) -> bytes:
-    """All bytes of a file or of standard input, decompressed."""
+def _contents(
+    source: str | os.PathLike[str], name: str, compression: str, max_bytes: float | None
+) -> tuple[bytes, Limit]:
+    """All bytes of a file or of standard input, decompressed, and the limit for their table."""
     try:
         data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
     except FileNotFoundError:
@@ -65,40 +73,43 @@ def _contents(source: str | os.PathLike[str], name: str, compression: str) -> by
         if compression:
             raise TableError(f"{name} is not compressed with {compression}: remove .{compression} from its name")
         raise TableError(f"{name} is compressed: rename it to {name}.{actual}")
+    limit = limit_of(name, len(data), max_bytes)
     try:
-        data = decompress(data, compression)
-    except (OSError, EOFError, zlib.error) as error:
+        data = decompress(data, compression, limit)
+    except (OSError, EOFError) as error:
         raise TableError(f"{name} is damaged or cut off ({error}): copy or compress it again") from None
     if not data[:1000].strip(_BLANK) and not data.strip(_BLANK):
         raise TableError(f"{name} is empty: it needs a header line and at least one row")
-    return data
+    return data, limit
 
 
-_READERS: dict[str, Callable[[bytes, str, frozenset[str]], Sheet]] = {
+_READERS: dict[str, Callable[[bytes, Limit, frozenset[str]], Sheet]] = {
     "csv": read_fields,
-    "tsv": lambda data, name, text: read_fields(data, name, text, "\t"),
+    "tsv": lambda data, limit, text: read_fields(data, limit, text, "\t"),
     "jsonl": read_json_lines,
-    "parquet": lambda data, name, _: read_frame(data, name, "Parquet"),
-    "feather": lambda data, name, _: read_frame(data, name, "Feather"),
-    "npz": lambda data, name, _: read_npz(data, name),
-    "svmlight": lambda data, name, _: read_svmlight(data, name),
+    "parquet": lambda data, limit, _: read_frame(data, limit, "Parquet"),
+    "feather": lambda data, limit, _: read_frame(data, limit, "Feather"),
+    "npz": lambda data, limit, _: read_npz(data, limit),
+    "svmlight": lambda data, limit, _: read_svmlight(data, limit),
 }
 
 
 def _check_finite(sheet: Sheet) -> None:
     if sheet.frame is not None:
         for column in sheet.frame.get_columns():
-            if column.dtype.is_float() and column.is_infinite().any():
-                _infinite(sheet, column.is_infinite().fill_null(False).arg_max(), column.name)
+            if column.dtype.is_float():
+                infinite = np.isinf(column.to_numpy())
+                if infinite.any():
+                    _raise_infinite(sheet, int(np.argmax(infinite)), column.name)
         return
-    values = sheet.matrix.data if sparse.issparse(sheet.matrix) else sheet.matrix
-    if np.isinf(values).any():
-        at = np.argwhere(np.isinf(sheet.matrix.toarray() if sparse.issparse(sheet.matrix) else sheet.matrix))[0]
-        _infinite(sheet, int(at[0]), sheet.matrix_names[at[1]])
+    if np.isinf(sheet.matrix.data if sparse.issparse(sheet.matrix) else sheet.matrix).any():
+        entries = sparse.coo_matrix(sheet.matrix)
+        first = np.argmax(np.isinf(entries.data))
+        _raise_infinite(sheet, int(entries.row[first]), sheet.matrix_names[entries.col[first]])
 
 
-def _infinite(sheet: Sheet, row: int, name: str) -> NoReturn:
+def _raise_infinite(sheet: Sheet, row: int, name: str) -> NoReturn:
     raise TableError(
-        f"{sheet.source}: {sheet.place(row)}: infinite value in column {name!r}: write a finite number, or leave "
+        f"{sheet.source}: {sheet.place(row)}: infinite value in column {quote(name)}: write a finite number, or leave "
         "it empty"
     )

@@ -5,35 +5,51 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
-from usmo.io.errors import TableError, one_line
+from usmo.io.errors import TableError, one_line, quote, short
 from usmo.io.infer_types import convert_text_columns
 from usmo.io.libraries import polars
+from usmo.io.limits import FRAME_COLUMN, TEXT_ROW, Limit
 from usmo.io.parsing import USUAL_SPELLINGS, parse_numbers
 from usmo.io.sheet import Sheet
 
 _SCAN_BYTES = 1 << 23
 """Bytes that ``_scan_records`` processes at a time: its temporary arrays then stay below 100 MB."""
 
+_FIELD_BYTES = 100
+"""Memory of a field that the csv module reads: a text of Python in two lists."""
 
-def read_fields(data: bytes, name: str, text: frozenset[str], separator: str | None = None) -> Sheet:
+_MAX_DEPTH = 64
+"""Levels of lists and objects in a JSON record. Polars takes 0.02 s to infer the type of 64, 80 s of 1,000."""
+
+
+def read_fields(data: bytes, limit: Limit, text: frozenset[str], separator: str | None = None) -> Sheet:
     """Read a CSV or TSV file: with Polars if every record has the fields of the header, else record by record."""
+    name = limit.source
     data, blank_lines = _stripped_text(data, name)
+    header = re.sub(rb'"[^"]*"', b"", io.BytesIO(data).readline())
     if separator is None:
-        header = re.sub(rb'"[^"]*"', b"", io.BytesIO(data).readline())
         separator = max(",;\t|", key=lambda mark: header.count(mark.encode()))
+    line_ends, columns = data.count(b"\n"), header.count(separator.encode()) + 1
+    cells = line_ends + data.count(separator.encode())
+    limit.check_table(line_ends, columns, cells=cells, per_column=FRAME_COLUMN, per_row=TEXT_ROW)
     try:
         names = _column_names(next(_records(data, separator)), name)
     except UnicodeDecodeError:
         _raise_not_utf8(data, name)
     except csv.Error as error:
-        raise TableError(f"{name}: the header line cannot be read ({error}): close the quote in it") from None
+        raise TableError(
+            f"{name}: the header line cannot be read ({error}): close the quote in it, or shorten the field"
+        ) from None
     fields, starts = _scan_records(data, separator)
     lines = starts[1:]
     if not len(lines):
@@ -42,6 +58,7 @@ def read_fields(data: bytes, name: str, text: frozenset[str], separator: str | N
     if (fields == len(names)).all():
         frame = _read_with_polars(data, names, separator, len(lines), text)
     if frame is None:
+        limit.check(_FIELD_BYTES * cells, f"{len(lines):,} rows with blank lines, stray quotes or missing fields")
         frame, lines = _read_with_csv_module(data, name, names, separator)
     del data
     sheet = Sheet(frame, source=name, lines=lines + blank_lines)
@@ -88,11 +105,11 @@ def _column_names(header: list[str], name: str) -> list[str]:
     numbers = parse_numbers(names)[0]
     if not np.isnan(numbers).any() and (numbers % 1 != 0).any():
         raise TableError(
-            f"{name} has no header line, it starts with {header[0]}: put a line of column names above it"
+            f"{name} has no header line, it starts with {short(header[0])}: put a line of column names above it"
         )
     repeated = [each for each, times in Counter(names).items() if times > 1]
     if repeated:
-        raise TableError(f"{name} has several columns named {repeated[0]!r}: give every column its own name")
+        raise TableError(f"{name} has several columns named {quote(repeated[0])}: give every column its own name")
     return names
 
 
@@ -174,30 +191,79 @@ def _read_with_csv_module(data: bytes, name: str, names: list[str], separator: s
         _raise_not_utf8(data, name)
     except csv.Error as error:
         raise TableError(
-            f"{name}: line {line} cannot be read ({error}): close the quote, or write it twice"
+            f"{name}: line {line} cannot be read ({error}): close the quote, write it twice, or shorten the field"
         ) from None
     if not rows:
         raise TableError(f"{name} holds a header line but no rows: add the rows")
     return polars().DataFrame(dict(zip(names, zip(*rows, strict=True), strict=True))), np.array(lines)
 
 
-def read_json_lines(data: bytes, name: str, text: frozenset[str]) -> Sheet:
+def read_json_lines(data: bytes, limit: Limit, text: frozenset[str]) -> Sheet:
     """Read a file with one JSON object per line."""
-    pl = polars()
+    pl, name = polars(), limit.source
     data, blank_lines = _stripped_text(data, name)
-    lines = np.array([i for i, line in enumerate(data.split(b"\n"), blank_lines + 1) if line.strip()])
+    limit.check_table(data.count(b"\n"), 1, per_column=FRAME_COLUMN, per_row=TEXT_ROW)
+    lines = np.fromiter(_record_lines(data, blank_lines, name), np.int64)
     try:
-        frame = pl.read_ndjson(data, infer_schema_length=None)
+        schema = pl.scan_ndjson(io.BytesIO(data), infer_schema_length=None).collect_schema()
+        limit.check_table(len(lines), len(schema), per_column=FRAME_COLUMN, per_row=TEXT_ROW)
+        frame = pl.read_ndjson(data, schema=schema)
     except pl.exceptions.PolarsError as error:
-        for line, record in zip(lines, (line for line in data.split(b"\n") if line.strip()), strict=True):
-            try:
-                if isinstance(json.loads(record), dict):
-                    continue
-                problem = "holds no {...}"
-            except UnicodeDecodeError:
-                _raise_not_utf8(data, name)
-            except json.JSONDecodeError as wrong:
-                problem = f"is not JSON ({wrong.msg}, column {wrong.colno})"
-            raise TableError(f"{name}: line {line} {problem}: write one object per line") from None
-        raise TableError(f"{name} cannot be read as JSON lines ({one_line(error)})") from None
+        _raise_wrong_record(data, lines, name, error)
     return convert_text_columns(Sheet(frame, source=name, lines=lines), text, comma=False)
+
+
+def _record_lines(data: bytes, blank_lines: int, name: str) -> Iterator[int]:
+    """The line of each record; an error if one is nested too deeply."""
+    for line, record in enumerate(io.BytesIO(data), blank_lines + 1):
+        if record.count(b"[") + record.count(b"{") > _MAX_DEPTH and _depth(record) > _MAX_DEPTH:
+            raise TableError(
+                f"{name}: line {line} holds lists or objects in more than {_MAX_DEPTH} levels: write values as text"
+            )
+        if record.strip():
+            yield line
+
+
+def _depth(record: bytes) -> int:
+    """How many lists and objects of a JSON record lie within each other."""
+    outside = b"".join(record.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
+    marks = np.frombuffer(outside, np.uint8)
+    steps = np.isin(marks, list(b"[{")).astype(np.int64) - np.isin(marks, list(b"]}"))
+    return int(np.cumsum(steps).max(initial=0))
+
+
+def _raise_wrong_record(data: bytes, lines: np.ndarray, name: str, error: Exception) -> NoReturn:
+    """Name the first line that is not a JSON object, or else the first that Polars cannot read."""
+    pl = polars()
+    records = [record for record in data.split(b"\n") if record.strip()]
+    for line, record in zip(lines, records, strict=True):
+        try:
+            if isinstance(
+                json.loads(record, parse_constant=_number, parse_int=_number, parse_float=_number), dict
+            ):
+                continue
+            problem = "holds no {...}"
+        except UnicodeDecodeError:
+            _raise_not_utf8(data, name)
+        except json.JSONDecodeError as wrong:
+            problem = f"is not JSON ({wrong.msg}, column {wrong.colno})"
+        except ValueError as wrong:
+            problem = str(wrong)
+        raise TableError(f"{name}: line {line} {problem}: write one object per line") from None
+
+    def fails(n: int) -> bool:
+        try:
+            pl.read_ndjson(b"\n".join(records[:n]), infer_schema_length=None)
+        except pl.exceptions.PolarsError:
+            return True
+        return False
+
+    first = bisect_left(range(1, len(records)), True, key=fails)
+    raise TableError(f"{name}: line {lines[first]} cannot be read as JSON ({one_line(error)})")
+
+
+def _number(text: str) -> float:
+    """A number of JSON; also called for NaN and Infinity, which JSON does not have."""
+    if not math.isfinite(float(text)):
+        raise ValueError(f"holds {short(text)}, which is not a finite number")
+    return float(text)

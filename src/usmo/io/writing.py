@@ -13,6 +13,7 @@ from usmo.io.file_types import compress, file_type
 from usmo.io.libraries import polars
 from usmo.io.sheet import Sheet
 from usmo.system.atomic import write_whole
+from usmo.system.terminal import printable
 
 _WRITABLE = ("csv", "tsv", "parquet", "jsonl")
 
@@ -24,7 +25,7 @@ def write(rows: Any, target: str | os.PathLike[str] | BinaryIO, *, format: str |
     ----------
     rows : Sheet, data frame, dict of columns or list of dicts
     target : str, path or binary stream
-        A file, "-" for standard output, or an open stream.
+        A file, "-" for standard output, or an open stream. A terminal gets control characters as escapes.
     format : {"csv", "tsv", "parquet", "jsonl"}, optional
         Text formats may end in ".gz" or ".zst". By default from the name of the file or stream,
         "csv" for standard output.
@@ -45,6 +46,8 @@ def write(rows: Any, target: str | os.PathLike[str] | BinaryIO, *, format: str |
     try:
         if target == "-":
             sys.stdout.flush()
+            if sys.stdout.isatty():
+                data = printable(data.decode(errors="replace"), keep="\n\t").encode()
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         elif isinstance(target, str | os.PathLike):

@@ -89,10 +89,8 @@ class _Blas:
             with ThreadPoolExecutor(1) as elsewhere:
                 counts = list(elsewhere.map(lambda library: library.num_threads, self._process_wide))
             _restore(before)
-            both = list(zip(self._process_wide, counts, strict=True))
-            self._process_wide, self._per_thread = (
-                [x for x, n in both if (n > 1) == own] for own in (False, True)
-            )
+            self._per_thread = [library for (library, _), n in zip(before, counts, strict=True) if n > 1]
+            self._process_wide = [library for library in self._process_wide if library not in self._per_thread]
         return self._process_wide
 
 

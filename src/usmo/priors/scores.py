@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import has_fit_parameter
 
 from usmo.core.arrays import Array, Mask
+from usmo.kernels.kernel import Kernel
+from usmo.kernels.maps import NystroemMap
 from usmo.kernels.row_sampling import row_keys
 from usmo.priors.base import PriorEstimator
 
@@ -102,9 +103,7 @@ def _radial_features(X: Any, train: np.ndarray, weight: Array, keys: np.ndarray)
     index = np.flatnonzero(train)
     _, first = np.unique(keys[index], return_index=True)
     landmarks = Z[index[first[:_LANDMARKS]]]
-    gamma = 0.5 / X.shape[1]
-    nystroem = Nystroem(gamma=gamma, n_components=landmarks.shape[0], random_state=0).fit(landmarks)
-    return nystroem.transform(Z)
+    return NystroemMap(Kernel("rbf", 0.5 / X.shape[1]), landmarks).transform(Z)
 
 
 def share_at_least(score: Array, weight: Array, thresholds: Array) -> Array:

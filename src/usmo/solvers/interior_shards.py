@@ -133,6 +133,10 @@ class InteriorShard:
         self.S = self.D = np.empty((6, 0))
 
     @property
+    def begun(self) -> bool:
+        return self.S.shape[1] > 0
+
+    @property
     def sigma(self) -> Array:
         return self.S[0] + self.S[1]
 

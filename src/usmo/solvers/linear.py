@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -73,6 +74,15 @@ class LinearResult:
     history: tuple[PassRecord, ...]
     status: Status
     total: float
+
+
+class _Candidate(NamedTuple):
+    """A candidate for σ of the chosen rows. Its merit is at most 1 if violation and gap are met."""
+
+    merit: float
+    which: int
+    w: Array
+    beta: float
 
 
 class _Rounds:
@@ -161,16 +171,27 @@ class _Rounds:
         total = self.rows.total if whole else float(chosen.sigma + self.conditions.missing)
         goal = min(_GAP_SHARE * gap, 2.0 * _WIDTH_SHARE * tol * chosen.mass)
         point = self._interior(self.rows.interior, fixed, total, start, goal, self.report_guess)
-        free, phi_sigma, sigma = self.rows.make_candidates(point.w, point.beta, 0.25 * tol)
+        best = self._finish(point, fixed, total, tol, gap, cautious=False)
+        if best.merit > 1.0 and point.converged:
+            other = self._finish(point, fixed, total, tol, gap, cautious=True)
+            best = (
+                other if other.merit < best.merit else self._finish(point, fixed, total, tol, gap, cautious=False)
+            )
+        self.w, self.beta = best.w, best.beta
+        self._note(self.rows.accept(best.which, self.w, self.beta), self.beta)
+
+    def _finish(
+        self, point: interior.InteriorPoint, fixed: Array, total: float, tol: float, gap: float, *, cautious: bool
+    ) -> _Candidate:
+        """The better of two candidates for σ: the interior point snapped to bounds, and its vertex."""
+        free, phi_sigma, sigma = self.rows.make_candidates(point.w, point.beta, 0.25 * tol, cautious)
         betas = point.beta, self._cross(point, fixed - phi_sigma, float(total - sigma), free)
-        best = np.inf
+        candidates = []
         for which, beta in enumerate(betas):
             w = fixed - self.rows.repair(which, total)
             violation, gap_here = self.rows.judge(which, w, beta, total)
-            merit = max(violation / tol, gap_here / gap)
-            if merit < best:
-                best, better, self.w, self.beta = merit, which, w, beta
-        self._note(self.rows.accept(better, self.w, self.beta), self.beta)
+            candidates.append(_Candidate(max(violation / tol, gap_here / gap), which, w, beta))
+        return min(candidates, key=lambda candidate: candidate.merit)
 
     def record(self, kind: str) -> PassRecord:
         positives = self.rows.from_positives

@@ -91,9 +91,9 @@ class LinearRows:
         """Choose these rows for the interior point."""
         return Chosen(*self.shards.merge(LinearShard.choose, nearest).sums)
 
-    def make_candidates(self, w: Array, beta: float, near: float) -> tuple[int, Array, Any]:
+    def make_candidates(self, w: Array, beta: float, near: float, cautious: bool) -> tuple[int, Array, Any]:
         """Make two candidates for σ; returns the number of free rows, Φᵀσ and Σσ of the vertex."""
-        free, phi_sigma, sigma = self.shards.merge(LinearShard.make_candidates, w, beta, near).sums
+        free, phi_sigma, sigma = self.shards.merge(LinearShard.make_candidates, w, beta, near, cautious).sums
         return free, phi_sigma, sigma
 
     def free_rows(self) -> tuple[Array, Array, PerShard]:

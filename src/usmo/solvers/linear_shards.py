@@ -55,6 +55,7 @@ class LinearShard:
         self.chosen, self.free = _NO_ROWS, _NO_ROWS
         self.interior = InteriorShard(self.table, problem.c2)
         self.candidates: list[Array] = []
+        self.interior_sigma = np.empty(0)
 
     def totals(self) -> Partial:
         """Number of unlabelled rows, Σc1, Σc2."""
@@ -121,16 +122,21 @@ class LinearShard:
         sums = np.sum(sigma, dtype=np.longdouble), float(self.interior.c.sum()), len(sigma)
         return Partial((blocks.weighted_sum(sigma), *sums))
 
-    def make_candidates(self, w: Array, beta: float, near: float) -> Partial:
-        """Make the two candidates; returns the number of free rows, Φᵀσ and Σσ of the vertex."""
-        interior = self.interior
-        f = interior.blocks.dot(w) + beta
-        k = interior.blocks.squared_norms()
-        vertex, free = active_set(interior.sigma, f, interior.c, k)
-        self.candidates = [snap_by_decision(interior.sigma, f, interior.c, k, near), vertex]
+    def make_candidates(self, w: Array, beta: float, near: float, cautious: bool) -> Partial:
+        """Make the two candidates; returns the number of free rows, Φᵀσ and Σσ of the vertex.
+
+        If ``cautious``, rows whose own f the move to a bound would change too much stay free.
+        """
+        blocks, c = self.interior.blocks, self.interior.c
+        if self.interior.begun:
+            self.interior_sigma = self.interior.sigma
+            self.interior.release()
+        f = blocks.dot(w) + beta
+        k = blocks.squared_norms() if cautious else np.zeros(blocks.n)
+        vertex, free = active_set(self.interior_sigma, f, c, k)
+        self.candidates = [snap_by_decision(self.interior_sigma, f, c, k, near), vertex]
         self.free = np.flatnonzero(free)
-        interior.release()
-        return Partial((len(self.free), interior.blocks.weighted_sum(vertex), np.sum(vertex, dtype=np.longdouble)))
+        return Partial((len(self.free), blocks.weighted_sum(vertex), np.sum(vertex, dtype=np.longdouble)))
 
     def free_rows(self) -> tuple[Array, Mask]:
         """The free rows, and a mask of those whose target is f = -1."""
@@ -182,7 +188,7 @@ class LinearShard:
     def accept(self, which: int, w: Array, beta: float) -> Partial:
         """Take a candidate for σ and compute f on all rows; returns the conditions."""
         self.sigma[self.chosen] = self.candidates[which]
-        self.candidates, self.free = [], _NO_ROWS
+        self.candidates, self.free, self.interior_sigma = [], _NO_ROWS, np.empty(0)
         self.interior = InteriorShard(self.table, self.problem.c2)
         self.f = self.table.dot(w)[self.problem.unlabelled] + beta
         return self.conditions()

@@ -11,16 +11,17 @@ from typing import BinaryIO
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str], *, beside: str | os.PathLike[str] | None = None) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a stream whose contents replace the file when the block ends; an error or a kill leaves the file alone.
 
-    ``beside`` names the temporary file. By default each writer gets a new name, so that two writers do not mix.
-    A given name is overwritten: for a single writer that removes the file of its killed predecessor.
+    Each writer has a temporary file of its own. A kill leaves it in the folder; its name is that of
+    :func:`temporary_file`.
     """
     target = Path(path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp") if beside is None else Path(beside)
+    temporary = target.with_name(temporary_file(target.name, secrets.token_hex(4)))
     try:
-        with open(temporary, "x+b" if beside is None else "w+b") as stream:
+        with open(temporary, "x+b") as stream:
+            copy_permissions(target, temporary)
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -30,10 +31,28 @@ def replacing(path: str | os.PathLike[str], *, beside: str | os.PathLike[str] | 
     _sync_folder(target.parent)
 
 
+def temporary_file(name: str, writer: str) -> str:
+    """The name of a writer's temporary file for a file of this name."""
+    return f".{name}.{writer}.tmp"
+
+
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """Replace the file by these bytes."""
     with replacing(path) as stream:
         stream.write(data)
+
+
+def copy_permissions(target: Path, new: Path) -> None:
+    """Give a new file the mode of the file that it will replace, if there is one; owner and group where allowed."""
+    try:
+        before = target.stat()
+    except OSError:
+        return
+    if hasattr(os, "chown"):
+        for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
+            with contextlib.suppress(OSError):
+                os.chown(new, owner, group)
+    os.chmod(new, before.st_mode & 0o777)
 
 
 def _sync_folder(folder: Path) -> None:

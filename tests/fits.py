@@ -11,7 +11,9 @@ from usmo.solvers import blocks
 
 def train(problem, matrix, *, start=None, progress=None, **options):
     """A solution and its certificate by ``fit_kernel``."""
-    certified = fit_kernel(problem, matrix, Specification(matrix.kernel, **options), start=start, progress=progress)
+    certified = fit_kernel(
+        problem, matrix, Specification(matrix.kernel, **options), start=start, progress=progress
+    )
     return certified.solution, certified.certificate
 
 

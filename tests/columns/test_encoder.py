@@ -83,7 +83,7 @@ def test_matrix_sheets_leave_out_the_label_and_allow_columns_that_do_not_occur()
     encoder = TableEncoder().fit(Sheet(S, beside={"label": np.array([1.0, -1.0])}))
     assert encoder.get_feature_names_out().tolist() == ["x0", "x1", "x2"]
     np.testing.assert_allclose(encoder.transform(Sheet(S[:, :2])).toarray(), [[1, 0, 0], [0, 1, 0]])
-    with pytest.raises(TableError, match="X has 2 columns, the encoder was fitted to 3"):
+    with pytest.raises(TableError, match="X has 2 features, but TableEncoder is expecting 3 features"):
         encoder.transform(S[:, :2])
     swapped = Sheet(np.array([[1.0, 10.0], [3.0, 30.0]]), ["a", "b"])
     plain = TableEncoder().fit(swapped)

@@ -17,9 +17,6 @@ MODELS = [
 
 
 def expected_failures(estimator):
-    if isinstance(estimator, PUSVCCV):
-        reason = "a row of weight two is in one fold, two equal rows may be in different folds"
-        return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
     if parse_version(sklearn.__version__) >= parse_version("1.7"):
         return {}
     reason = "this scikit-learn makes y binary by its first row, after shuffling one of the two tables it compares"

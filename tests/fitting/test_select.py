@@ -9,6 +9,7 @@ from usmo.core.table import Table
 from usmo.fitting.select import select
 from usmo.fitting.specification import Specification
 from usmo.kernels.kernel import Kernel
+from usmo.kernels.row_sampling import distinct_rows
 from usmo.metrics import risk_with_error
 
 
@@ -20,10 +21,9 @@ def test_risks_of_the_selection_are_those_of_separate_fits():
     lams = [0.1, 0.01, 0.001]
     spec = Specification(Kernel("rbf", gamma=0.7), tol=1e-5)
     selection = select(table, spec, prior, [0.7], lams=lams, folds=3, seed=5)
-    rng = np.random.default_rng(5)
     fold = np.empty(len(y), int)
-    fold[table.labelled] = rng.permutation(30) % 3
-    fold[table.unlabelled] = rng.permutation(120) % 3
+    for rows in (table.labelled, table.unlabelled):  # dealt in the order of their keys
+        fold[distinct_rows(X, rows, None, 5)[0]] = np.arange(len(rows)) % 3
     values = np.empty((3, len(y)))
     for k in range(3):
         kept = fold != k

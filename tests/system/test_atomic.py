@@ -1,5 +1,8 @@
 """Files that are replaced whole: a reader, or what is left after an error, never sees half of one."""
 
+import os
+import stat
+
 import pytest
 
 from usmo.system.atomic import replacing, write_whole
@@ -9,11 +12,10 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("beside", [None, "state.tmp"])
-def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path, beside):
+def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path):
     target = tmp_path / "state"
     target.write_bytes(b"old")
-    with replacing(target, beside=beside and tmp_path / beside) as stream:
+    with replacing(target) as stream:
         stream.write(b"first half, ")
         stream.flush()
         assert target.read_bytes() == b"old"
@@ -23,13 +25,12 @@ def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path, beside):
 
 
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
-@pytest.mark.parametrize("beside", [None, "state.tmp"])
-def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, beside, error):
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, error):
     target = tmp_path / "state"
     write_whole(target, b"old")
 
     def fail():
-        with replacing(target, beside=beside and tmp_path / beside) as stream:
+        with replacing(target) as stream:
             stream.write(b"half")
             raise error
 
@@ -49,9 +50,13 @@ def test_two_writers_do_not_mix(tmp_path):
     assert names(tmp_path) == ["state"]
 
 
-def test_what_a_killed_writer_left_at_a_name_given_is_written_over(tmp_path):
-    (tmp_path / "state.tmp").write_bytes(b"left by a killed run")
-    with replacing(tmp_path / "state", beside=tmp_path / "state.tmp") as stream:
+@pytest.mark.parametrize("mode", [0o600, 0o664])
+def test_permissions_of_the_old_file_are_kept_from_the_beginning(tmp_path, mode):
+    target = tmp_path / "state"
+    write_whole(target, b"old")
+    target.chmod(mode)
+    with replacing(target) as stream:
+        assert stat.S_IMODE(os.fstat(stream.fileno()).st_mode) == mode
         stream.write(b"new")
-    assert (tmp_path / "state").read_bytes() == b"new"
-    assert names(tmp_path) == ["state"]
+    assert target.read_bytes() == b"new"
+    assert stat.S_IMODE(target.stat().st_mode) == mode

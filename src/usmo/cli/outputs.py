@@ -130,7 +130,7 @@ class Outputs:
                         if _is_special(real):
                             real.write_bytes(place.read_bytes())
                         else:
-                            backup = _backup(real, place.with_name("before"))
+                            backup = _backup(real, place.with_name(f"{place.name}.before"))
                             os.replace(place, real)
                             moved.append((real, backup))
             except BaseException:
@@ -140,16 +140,16 @@ class Outputs:
                 interrupts.set_outcome("the files are written")
 
     def _put_back(self, moved: list[tuple[Path, Path | None]]) -> None:
+        failures = []
         for real, backup in reversed(moved):
             try:
-                if backup is None:
-                    real.unlink()
-                else:
-                    os.replace(backup, real)
+                real.unlink() if backup is None else os.replace(backup, real)
             except OSError as error:
-                self._folders.clear()  # the only copy is there
-                where = "" if backup is None else f"; its old contents are in {backup}"
-                raise click.ClickException(f"{real} cannot be put back ({error.strerror}){where}") from error
+                before = f", its old contents are {backup}" if backup else ""
+                failures.append(f"{real} is replaced and cannot be put back ({error.strerror}){before}")
+        if failures:
+            self._folders.clear()  # the backups stay
+            raise click.ClickException("; ".join(failures))
 
 
 def _backup(real: Path, backup: Path) -> Path | None:

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from usmo.io import MISSING, Sheet, TableError
 from usmo.io.errors import one_line, short
-from usmo.io.infer_types import groups_of, stack, text_codes
+from usmo.io.infer_types import groups_of, stack, text_codes, texts_by_column
 from usmo.io.libraries import polars
 
 _DAY = 86_400e6
@@ -149,18 +149,4 @@ def text_columns(codes: np.ndarray, raw: list[str]) -> list[ColumnValues]:
     texts = sorted({text for text in raw if text.lower() not in MISSING and text != "(missing)"})
     position = {text: i for i, text in enumerate(texts)}
     codes = np.array([*(position.get(text, -1) for text in raw), -1])[codes]  # the last entry maps -1 to itself
-    if len(codes) == 1:
-        return [ColumnValues("text", codes=codes[0], texts=texts)]
-    # number the different codes of each column, from 0
-    order = np.argsort(codes, axis=1, kind="stable")
-    ordered = np.take_along_axis(codes, order, axis=1)
-    is_first = np.diff(ordered, axis=1, prepend=-2) != 0
-    is_first &= ordered >= 0
-    local = np.empty_like(codes)
-    np.put_along_axis(local, order, np.cumsum(is_first, axis=1) - 1, axis=1)
-    different = [texts[code] for code in ordered[is_first].tolist()]
-    ends = np.cumsum(is_first.sum(axis=1)).tolist()
-    return [
-        ColumnValues("text", codes=column, texts=different[start:end])
-        for column, start, end in zip(local, [0, *ends], ends, strict=False)
-    ]
+    return [ColumnValues("text", codes=column, texts=own) for own, column in texts_by_column(texts, codes)]

@@ -75,7 +75,7 @@ def load(path: Pathlike, *, max_bytes: int | None = None) -> Any:
         version or too large; FileNotFoundError and PermissionError as ``open`` does.
     max_bytes : int, optional
         Largest number of bytes that the file may have, packed and unpacked. By default 4 GB, and unpacked at most 16
-        times its size (or 64 MB), which every file written by ``save`` keeps to.
+        times its size (or 128 MB), which every file written by ``save`` keeps to.
     """
     with named(path, "cannot be loaded"), guarded(), opened(path, max_bytes) as contents:
         decoder = Decoder(contents.declared, contents.array)

@@ -204,7 +204,7 @@ class Decoder:
         flat = all(isinstance(part, np.ndarray) and part.ndim == 1 for part in (data, indices, indptr))
         whole = flat and all(part.dtype in (np.int32, np.int64) for part in (indices, indptr))
         need(sides and whole and len(indptr) == shape[0] + 1, "a sparse table has arrays of wrong type or length")
-        paired = data.dtype.kind in "biuf" and len(data) == len(indices)
+        paired = data.dtype.kind in "biuf" and data.dtype != np.float16 and len(data) == len(indices)
         need(paired, "a sparse table has no column for each number")
         # compiled code would read out of bounds where these are out of bounds
         ordered = indptr[0] == 0 and indptr[-1] == len(data) and (np.diff(indptr) >= 0).all()

@@ -34,9 +34,9 @@ class Limit:
         """Raise a TableError if ``what`` takes more."""
         if n_bytes > self.max_bytes:
             raise TableError(
-                f"{self.source}: {what} need {n_bytes / 1e9:,.2f} GB of memory, more than the limit of "
-                f"{self.max_bytes / 1e9:,.2f} GB: correct the file, or if you trust it raise max_bytes "
-                "(--max-bytes on the command line)"
+                f"{self.source}: {what} need {_size(n_bytes)} of memory or more, the limit is "
+                f"{_size(self.max_bytes)}: correct the file, or if you trust it raise max_bytes (--max-bytes on the "
+                "command line)"
             )
 
     def check_table(
@@ -49,9 +49,13 @@ class Limit:
 
 
 def limit_of(source: str, size: int, max_bytes: float | None) -> Limit:
-    """The limit for a file of this size: ``max_bytes``, or else the default, at most the memory that is free."""
+    """The limit for a file of this size: ``max_bytes``, or else the default, at most half of the free memory."""
     if max_bytes is None:
-        return Limit(source, min(max(_SMALLEST, _EXPANSION * size), free_bytes() or float("inf")))
+        return Limit(source, min(max(_SMALLEST, _EXPANSION * size), free_bytes() / 2 or float("inf")))
     if not isinstance(max_bytes, Real) or not max_bytes > 0:
         raise ValueError(f"max_bytes must be a positive number or None, got {max_bytes!r}")
     return Limit(source, max_bytes)
+
+
+def _size(n_bytes: float) -> str:
+    return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:,.1f} MB"

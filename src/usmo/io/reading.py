@@ -40,7 +40,7 @@ def read(
         Columns of a text file to keep as text: ids with leading zeros, labels, columns that are dropped later.
     max_bytes : float, optional
         Refuse a table that takes more memory than this, decompressed. By default 1 GiB, or 100 times the size of
-        the file if that is more, but at most the memory that is free.
+        the file if that is more, but at most half of the free memory.
     """
     name = "standard input" if source == "-" else os.fspath(source)
     if os.path.isdir(source):

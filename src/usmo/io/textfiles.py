@@ -39,9 +39,9 @@ def read_fields(data: bytes, limit: Limit, text: frozenset[str], separator: str 
     header = re.sub(rb'"[^"]*"', b"", io.BytesIO(data).readline())
     if separator is None:
         separator = max(",;\t|", key=lambda mark: header.count(mark.encode()))
-    line_ends, columns = data.count(b"\n"), header.count(separator.encode()) + 1
-    cells = line_ends + data.count(separator.encode())
-    limit.check_table(line_ends, columns, cells=cells, per_column=FRAME_COLUMN, per_row=TEXT_ROW)
+    rows, columns = data.count(b"\n", 0, len(data) - 1), header.count(separator.encode()) + 1
+    cells = rows + data.count(separator.encode())
+    limit.check_table(rows, columns, cells=cells, per_column=FRAME_COLUMN, per_row=TEXT_ROW)
     try:
         names = _column_names(next(_records(data, separator)), name)
     except UnicodeDecodeError:

@@ -227,7 +227,7 @@ class Tice(RowPrior):
                 continue
             columns = rng.permutation(X.shape[1])[: self._most_features]
             Z = X[np.ix_(rows, columns)]
-            median = np.median(Z, axis=0)
+            median = _median(Z, weight[rows])
             above = median < Z
             w, s = weight[rows], labels[rows]
             high_w, high_s = w @ above, s @ above
@@ -244,3 +244,11 @@ class Tice(RowPrior):
                 if weight[others[b]].sum() >= self._smallest:
                     heapq.heappush(queue, (-label_share(rows[a]), 2 * count + k, rows[a], others[b]))
         return best
+
+
+def _median(X: Array, weight: Array) -> Array:
+    """The weighted median of each column: the least value with half of the weight at or below it."""
+    order = np.argsort(X, axis=0)
+    below = np.cumsum(weight[order], axis=0)
+    at = np.argmax(below >= 0.5 * below[-1], axis=0)[None]
+    return np.take_along_axis(X, np.take_along_axis(order, at, axis=0), axis=0)[0]

@@ -41,5 +41,7 @@ class Sample:
 
 def effective_size(weight: Array, integer_weights: bool) -> float:
     """Sum of integer weights, which are numbers of equal rows; Kish's effective sample size for other weights."""
-    total = float(weight.sum())
-    return total if integer_weights else total**2 / float(weight @ weight)
+    if integer_weights or not weight.any():
+        return float(weight.sum())
+    share = weight / weight.max()  # squares of small weights would underflow
+    return float(share.sum()) ** 2 / float(share @ share)

@@ -9,18 +9,20 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import has_fit_parameter
 
 from usmo.core.arrays import Array, Mask
-from usmo.kernels.kernel import Kernel
-from usmo.kernels.maps import NystroemMap
 from usmo.kernels.row_sampling import row_keys
 from usmo.priors.base import PriorEstimator
 
 _LANDMARKS = 150
 """Most landmarks of the radial features, and so most columns of the logistic regression."""
+
+_SMALLEST = 1e-12
+"""Eigenvalues of the kernel matrix of the landmarks below this share of the largest are left out."""
 
 
 class ScorePrior(PriorEstimator):
@@ -103,7 +105,10 @@ def _radial_features(X: Any, train: np.ndarray, weight: Array, keys: np.ndarray)
     index = np.flatnonzero(train)
     _, first = np.unique(keys[index], return_index=True)
     landmarks = Z[index[first[:_LANDMARKS]]]
-    return NystroemMap(Kernel("rbf", 0.5 / X.shape[1]), landmarks).transform(Z)
+    gamma = 0.5 / X.shape[1]
+    values, vectors = np.linalg.eigh(rbf_kernel(landmarks, gamma=gamma))
+    kept = values > _SMALLEST * values[-1]
+    return rbf_kernel(Z, landmarks, gamma=gamma) @ (vectors[:, kept] / np.sqrt(values[kept]))
 
 
 def share_at_least(score: Array, weight: Array, thresholds: Array) -> Array:

@@ -42,8 +42,8 @@ def test_rows_of_weight_zero_are_in_no_sample(client, name):
     X, y = random_rows(n=400, p=60)
     chunks = (100, 160, 200)
     weight = np.random.default_rng(0).integers(0, 2, len(y)).astype(float)
-    plain = getattr(usmo, name)(tol=1e-4).fit(X, y, weight)
-    model = getattr(usmo.dask, name)(tol=1e-4).fit(lazy(X, chunks), lazy(y, chunks), weight)
+    plain = getattr(usmo, name)(tol=1e-5).fit(X, y, weight)
+    model = getattr(usmo.dask, name)(tol=1e-5).fit(lazy(X, chunks), lazy(y, chunks), weight)
     assert model.prior_ == pytest.approx(plain.prior_, abs=1e-9)
     assert_equal_models(model, plain, X, atol=1e-3)
 

@@ -76,6 +76,7 @@ def test_checkpoints_of_other_data_and_other_files_are_refused(tmp_path):
     problem, matrix = random_problem(0, n=100, p=20)
     checkpoint = Checkpoint(file, 0.0, problem_digest(problem, matrix), problem.n)
     checkpoint.save(np.zeros(100), lambda: np.zeros(100), np.zeros(100))
+    del checkpoint
     with pytest.raises(ValueError, match="belongs to other data or parameters"):
         PUSVC(0.4, checkpoint=file).fit(X, y)
     assert file.exists()
@@ -102,10 +103,10 @@ def test_files_are_replaced_whole_and_not_too_often(tmp_path, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr(np, "savez", broken)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.warns(RuntimeWarning, match="disk full"):
         checkpoint.save(np.zeros(50), lambda: np.zeros(50), np.zeros(50))
     assert file.read_bytes() == before
-    assert [path.name for path in tmp_path.iterdir()] == ["state"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["state", "state.lock"]
 
 
 def test_checkpoint_does_not_change_the_model(tmp_path):

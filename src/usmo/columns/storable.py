@@ -10,8 +10,7 @@ from usmo.columns.encoder import TableEncoder
 from usmo.columns.schema import output_names
 from usmo.files import register
 from usmo.files.errors import need
-from usmo.files.rules import Rule, array, check_attribute, conform, count, instance, number, reals
-from usmo.files.sklearn_types import COLUMNS
+from usmo.files.rules import Rule, array, check_attribute, conform, count, instance, number, reals, size
 
 _TEXT, _TRUTH = instance(str), instance(bool)
 _NAMES = Rule(
@@ -76,8 +75,8 @@ register(
     TableEncoder,
     attributes=(),
     rules={
-        **COLUMNS, "columns_": instance(list), "matrix_names_": _NAMES, "sparse_output_": _TRUTH,
-        **_SCALING,
+        "n_features_in_": size("columns"), "columns_": instance(list), "sparse_output_": _TRUTH,
+        "matrix_names_": _NAMES, **_SCALING,
     },
     check=_check_encoder,
     outputs=lambda encoder: sum(len(output_names(schema)) for schema in encoder.columns_) or encoder.n_features_in_,

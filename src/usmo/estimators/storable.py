@@ -26,6 +26,7 @@ from usmo.files.rules import (
     instance,
     number,
     optional,
+    or_none,
     reals,
     record_rules,
     tuple_of,
@@ -121,6 +122,7 @@ register(
     rules={
         **COLUMNS,
         "classes_": _CLASSES,
+        "estimator": or_none(instance(PUSVC, LinearPUSVC)),
         "best_estimator_": instance(PUSVC, LinearPUSVC),
         "best_lam_": number(0),
         "best_gamma_": number(0),

@@ -1,7 +1,7 @@
 """Checkpoints of long fits: the solver's state in one file, replaced atomically, refused for other data.
 
-For the block solver the file has σ, G = q - Kσ at it, and the point that the solver is moving to, unless it is still
-computing its start. A fit that is killed and started again with the same table and parameters continues from there.
+For the block solver the file has σ, G = q - Kσ at it, and the point that the solver is moving to. A fit that is killed
+and started again with the same table and parameters continues from there without computing a kernel row twice.
 
 One fit at a time uses a file: a lock beside it says which process. A disk that is full or gone during the fit costs the
 checkpoint, not the fit.
@@ -32,9 +32,6 @@ from usmo.system.atomic import replacing, temporary_file
 from usmo.system.locks import FileLock, LockHeld
 
 _FORMAT = 1
-
-_NO_TARGET = -1.0
-"""Stands in the file for a target that is not known yet. No σ is negative."""
 
 _HEADER = 4096
 """Bytes that an array in a file may have besides its numbers."""
@@ -170,18 +167,11 @@ class Checkpoint:
         self.file, self._n = StateFile(path, seconds, digest), n
         self.remove = self.file.remove
 
-    def load(self) -> tuple[EvaluatedPoint, Array | None] | None:
-        """The last point with its G, and the target, of an earlier run of the same fit; None if there is no file.
-
-        Without a target the run ended before it had a start: the fit computes it again and moves there from the point.
-        """
+    def load(self) -> tuple[EvaluatedPoint, Array] | None:
+        """The last point with its G, and the target, of an earlier run of the same fit; None if there is no file."""
         state = self.file.load(sigma=(self._n,), G=(self._n,), target=(self._n,))
-        if state is None:
-            return None
-        target = None if (state["target"] == _NO_TARGET).any() else state["target"]
-        return EvaluatedPoint(state["sigma"], state["G"]), target
+        return None if state is None else (EvaluatedPoint(state["sigma"], state["G"]), state["target"])
 
-    def save(self, sigma: Array, get_G: Callable[[], Array], target: Array | None) -> None:
+    def save(self, sigma: Array, get_G: Callable[[], Array], target: Array) -> None:
         """Write the state if the last one is old enough; G is computed only then."""
-        goal = np.full(self._n, _NO_TARGET) if target is None else target
-        self.file.save(lambda: {"sigma": sigma, "G": get_G(), "target": goal})
+        self.file.save(lambda: {"sigma": sigma, "G": get_G(), "target": target})

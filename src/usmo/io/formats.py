@@ -6,12 +6,14 @@ import io
 import operator
 import zipfile
 import zlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from usmo.io.errors import TableError, one_line, short
+from usmo.io.feather import buffer_sizes
 from usmo.io.libraries import load_svmlight, polars
 from usmo.io.limits import FRAME_COLUMN, MATRIX_COLUMN, TEXT_ROW, Limit
 from usmo.io.parsing import PLAIN_NUMBER
@@ -32,6 +34,8 @@ def read_frame(data: bytes, limit: Limit, format: str) -> Sheet:
         table = scan(io.BytesIO(data))
         rows = table.select(pl.len()).collect().item()
         limit.check_table(rows, len(table.collect_schema()), per_column=FRAME_COLUMN)
+        if format == "Feather":
+            limit.check(_expanded(buffer_sizes(data)), "the decompressed columns")
         frame = load(io.BytesIO(data))
     except (KeyboardInterrupt, MemoryError, TableError):
         raise
@@ -41,6 +45,14 @@ def read_frame(data: bytes, limit: Limit, format: str) -> Sheet:
         ) from None
     # pandas stores the index of a data frame as this column
     return Sheet(frame.drop("__index_level_0__", strict=False), source=limit.source)
+
+
+def _expanded(sizes: Iterable[int]) -> int:
+    """The sum of sizes, -1 for one that does not grow; an error if another one is negative."""
+    sizes = list(sizes)
+    if min(sizes, default=0) < -1:
+        raise ValueError(f"a column of {min(sizes)} bytes")
+    return sum(sizes)
 
 
 def read_npz(data: bytes, limit: Limit) -> Sheet:

@@ -64,6 +64,10 @@ MODELS = {
     "ramp": lambda X, y: RampPUSVC(0.4, lam=1e-2).fit(X, y),
     "cross-validated": lambda X, y: PUSVC(0.4, lam="cv").fit(X, y),
     "search": lambda X, y: PUSVCCV(PUSVC(0.4), lams=[0.1, 0.01], gammas=(0.5, 1.0)).fit(X, y),
+    "linear search": lambda X, y: PUSVCCV(LinearPUSVC(0.4), lams=np.array([0.1, 0.01]), rule="min").fit(X, y),
+    "search in a pipeline": lambda X, y: make_pipeline(
+        StandardScaler(), PUSVCCV(PUSVC(0.4), lams=[0.1, 0.01], gammas=[0.3, 1.0])
+    ).fit(X, y),
     "pipeline": lambda X, y: make_pipeline(StandardScaler(), PUSVC(0.4)).fit(X, y),
     "encoder": lambda X, y: make_pipeline(TableEncoder(), PUSVC(0.4)).fit(X, y),
     "nested pipeline": lambda X, y: Pipeline(

@@ -35,6 +35,7 @@ def test_everything_comes_back_bit_by_bit(name, tmp_path):
     rows = rows_for(name, model)
     np.testing.assert_array_equal(again.decision_function(rows), model.decision_function(rows))
     np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
+    np.testing.assert_array_equal(again.predict_proba(rows), model.predict_proba(rows))
     assert str(again.get_params()) == str(model.get_params()) or name == "random state"
     save(again, tmp_path / "again.usmo")
     assert path.read_bytes() == (tmp_path / "again.usmo").read_bytes()
@@ -101,6 +102,9 @@ def test_description_shows_the_contents_of_the_file(tmp_path):
     assert json.loads(json.dumps(description)) == description
     save(fitted("rbf"), path)
     assert describe(path)["parameters"] == fitted("rbf").get_params()
+    search = fitted("search in a pipeline")
+    gap = describe(saved(search, tmp_path))["certificate"]["gap"]
+    assert gap == search[-1].best_estimator_.certificate_.gap
 
 
 def test_arrays_are_readable_without_usmo(tmp_path):

@@ -31,7 +31,7 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     gammas : sequence of float, default=None
         Factors of the γ that the estimator would use; None is that γ alone.
     folds : int, default=3
-        Number of folds, each with its share of labelled and unlabelled rows.
+        Number of folds, each with its share of labelled and unlabelled rows. Equal rows share a fold.
     rule : {"one-se", "min"}, default="one-se"
         The largest λ within one standard error of the smallest risk, or the λ of the smallest risk.
     random_state : int, RandomState instance or None, default=None

@@ -14,7 +14,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Number
-from typing import Any, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from scipy import sparse
@@ -142,14 +143,18 @@ def record_rules(cls: type) -> dict[str, Rule]:
 
 
 def _rule_of_type(hint: Any) -> Rule:
+    if get_origin(hint) in (Union, UnionType):
+        rules = [_rule_of_type(part) for part in get_args(hint)]
+        text = " or ".join(rule.text for rule in rules)
+        return Rule(text, lambda value, sizes: any(rule.fits(value, sizes) for rule in rules))
     if get_origin(hint) is np.ndarray:
         kind = np.dtype(get_args(get_args(hint)[1])[0]).kind
         return Rule(f"an array of kind {kind}", lambda value, sizes: _is_array(value, kind))
-    tests = {float: _is_real, int: _is_integer}
-    test = tests.get(hint)
-    return (
-        instance(hint) if test is None else Rule(f"a number ({hint.__name__})", lambda value, sizes: test(value))
-    )
+    if hint in (float, int):
+        test = _is_real if hint is float else _is_integer
+        return Rule(f"a number ({hint.__name__})", lambda value, sizes: test(value))
+    cls = get_origin(hint) or hint
+    return instance(cls) if isinstance(cls, type) else Rule("anything", lambda value, sizes: True)
 
 
 def _is_array(value: Any, kind: str) -> bool:

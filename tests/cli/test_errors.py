@@ -135,7 +135,11 @@ MODELS = {
     "no such id column": (GOOD, "predict table t.csv --id-column nr", "--id-column: no column 'nr'"),
     "matrix for a table": ({"n.npz": WIDE}, "predict table n.npz", "X is a matrix, .* fitted to a data frame"),
     "table for a matrix": (GOOD, "predict matrix t.csv", "X is a data frame, the encoder was fitted to a matrix"),
-    "matrix too narrow": ({"n.npz": arrays(X=np.ones((5, 2)))}, "predict matrix n.npz", "has 2 features, .* is expecting 3"),
+    "matrix too narrow": (
+        {"n.npz": arrays(X=np.ones((5, 2)))},
+        "predict matrix n.npz",
+        "has 2 features, .* is expecting 3",
+    ),
     "no such model": (GOOD, "predict tabel t.csv", r"no file 'tabel': did you mean 'table'\?"),
     "no such model to inspect": (GOOD, "inspect nothing.usmo", "no file 'nothing.usmo': check the path"),
     "model is a folder": (GOOD, "inspect .", "it is a folder or a device"),

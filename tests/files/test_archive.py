@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.files.models import X, fitted, listing, npy, outcome, refused, saved, signed, written, zipped
-from usmo.files import ModelFileError, archive, load
+from usmo.files import ModelFileError, load
 
 
 def test_files_of_other_kinds_are_refused(tmp_path):

@@ -143,7 +143,7 @@ def test_deflated_entries_of_large_files_keep_to_the_limit(tmp_path, monkeypatch
 
 
 def test_values_that_take_too_much_memory_are_not_saved(tmp_path):
-    with pytest.raises(ModelFileError, match="its values other than arrays take .* bytes of memory, more than"):
+    with pytest.raises(ModelFileError, match=r"its values other than arrays take .* bytes of memory, more than"):
         save(fitted("linear"), tmp_path / "x", extra={"a": [[]] * 800_000})
     assert not list(tmp_path.iterdir())
 

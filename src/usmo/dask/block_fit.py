@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -98,9 +99,7 @@ class BlockProblem:
         file, resume = None, _Resume()
         if spec.checkpoint is not None:
             file = Checkpoint(spec.checkpoint, spec.checkpoint_seconds, self.digest(), self.problem.n)
-            stored = file.load()
-            if stored is not None:
-                resume.point, resume.start = stored
+            resume.point, resume.start = file.load() or (None, None)
 
         def save(sigma: Array, get_G: Callable[[], Array], target: Array) -> None:
             resume.start, resume.point = target.copy(), None
@@ -120,10 +119,8 @@ class BlockProblem:
             return fit
 
         firsts = PerShard(np.cumsum([0, *self.sizes[:-1]]).tolist())
-        fit = retry_on_loss(self.table, TableShard, (*self.recipe, self.kernel, firsts), attempt)
-        if file is not None:
-            file.remove()
-        return fit
+        with nullcontext() if file is None else file.file:
+            return retry_on_loss(self.table, TableShard, (*self.recipe, self.kernel, firsts), attempt)
 
     def _solve(
         self, shards: ClusterShards, attempt: Attempt, cache_size: float, progress: Progress | None, save: Save

@@ -65,11 +65,6 @@ class LinearState:
         if self._file is not None:
             self._file.save(lambda: {"w": w, "beta": beta})
 
-    def remove(self) -> None:
-        """Delete the file at the end of the fit."""
-        if self._file is not None:
-            self._file.remove()
-
 
 def sample_and_choose(model: Any, table: Partitions, spec: Specification) -> tuple[Table, Index, Choices]:
     """A sample of the table, its row numbers, and the prior and λ, given or chosen on the sample."""

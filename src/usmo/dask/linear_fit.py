@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,9 +112,8 @@ def fit_cluster(
         use(fit)
         return fit
 
-    fit = retry_on_loss(table, open_shard, recipe, attempt)
-    state.remove()
-    return fit
+    with nullcontext() if file is None else file:
+        return retry_on_loss(table, open_shard, recipe, attempt)
 
 
 def set_cluster_decision(model: Any, sample: Table | None, shards: Shards, beta: float) -> None:

@@ -28,6 +28,7 @@ from usmo.estimators.types import (
     Solver,
     Threshold,
 )
+from usmo.fitting.checkpoint import check_checkpoint
 from usmo.solvers import starts
 from usmo.system import caller
 
@@ -238,6 +239,7 @@ class PUSVC(KernelPUClassifier):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
         check_approximation(self)
+        check_checkpoint(self.checkpoint)
         table = prepare_table(self, X, y, sample_weight)
         spec = specification(self, table)
         choices = choose(table, spec, self.prior, self.lam)

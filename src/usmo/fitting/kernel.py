@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from usmo.fitting.warm_up import compile_kernel_solvers
 from usmo.kernels.matrix import KernelMatrix
 from usmo.kernels.row_blocks import ArrayFeatures
 from usmo.solvers import blocks, qp, starts, usmo
-from usmo.solvers.stopping import Limits, Progress
+from usmo.solvers.stopping import Limits, Progress, Save
 from usmo.system.memory import free_bytes
 
 _REFINEMENTS = 3
@@ -58,13 +59,13 @@ def fit_kernel(
     certified = _by(solver, problem, kernel, spec, psd, start, progress)
     if _falls_short(certified) and start is not None:
         certified = better(certified, _by(solver, problem, kernel, _rest(spec, certified), psd, None, progress))
-    if _falls_short(certified) and psd and graded.can_finish(problem):
-        certified = better(certified, graded.finish(problem, kernel, _rest(spec, certified), certified.solution))
-    elif _falls_short(certified) and solver == "blocks" and is_narrow_linear(problem, kernel):
+    if _falls_short(certified) and solver == "blocks" and is_narrow_linear(problem, kernel):
         # columns far from zero: the interior point centres them
         again = _by_columns(problem, kernel, _rest(spec, certified), certified.solution.sigma, progress)
         again = again._replace(solution=again.solution.continued_from(certified.solution))
         certified = better(certified, again)
+    if _falls_short(certified) and psd and graded.can_finish(problem):
+        certified = better(certified, graded.finish(problem, kernel, _rest(spec, certified), certified.solution))
     return certified
 
 
@@ -149,28 +150,26 @@ def _by_blocks(
     progress: Progress | None,
 ) -> Certified:  # fmt: skip
     cache_size = default_cache() if spec.cache_size is None else spec.cache_size
-    checkpoint, point = None, None
-    if spec.checkpoint is not None:
-        digest = problem_digest(problem, kernel)
-        checkpoint = Checkpoint(spec.checkpoint, spec.checkpoint_seconds, digest, problem.n)
-        stored = checkpoint.load()
-        if stored is not None:
-            point, start = stored
 
-    def solve(attempt: Attempt) -> Solution:
+    def solve(attempt: Attempt, save: Save | None = None) -> Solution:
         # the first correction is small enough for the float type of the first run, later ones are not
         dtype = np.float64 if attempt.number > 1 else blocks.precision(problem, kernel, spec.tol)
         rows = blocks.local_rows(problem, kernel, dtype, cache_size)
         return blocks.solve(
             problem, rows, attempt.start, point=attempt.point, tol=attempt.tol, max_iter=attempt.max_iter,
-            max_time=attempt.max_time, effort=effort(problem, psd), progress=progress,
-            save=None if checkpoint is None else checkpoint.save,
+            max_time=attempt.max_time, effort=effort(problem, psd), progress=progress, save=save,
         )  # fmt: skip
 
-    certified = solve_and_refine(solve, lambda s: certify(problem, kernel, s, psd), spec, start, point)
-    if checkpoint is not None:
-        checkpoint.remove()
-    return certified
+    def certify_solution(solution: Solution) -> Certified:
+        return certify(problem, kernel, solution, psd)
+
+    if spec.checkpoint is None:
+        return solve_and_refine(solve, certify_solution, spec, start)
+    digest = problem_digest(problem, kernel)
+    checkpoint = Checkpoint(spec.checkpoint, spec.checkpoint_seconds, digest, problem.n)
+    with checkpoint.file:
+        point, start = checkpoint.load() or (None, start)
+        return solve_and_refine(partial(solve, save=checkpoint.save), certify_solution, spec, start, point)
 
 
 @dataclass(frozen=True)

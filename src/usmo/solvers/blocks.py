@@ -117,7 +117,7 @@ class _Run:
     def kernel_rows(self) -> float:
         return (self.rows.entries - self.rows.counted) / self.problem.n
 
-    def move_to(self, target: Array, keep: Mask | None = None) -> None:
+    def move_to(self, target: Array, keep: Mask | None = None, *, save: bool = True) -> None:
         """Set σ to the target, and G to match, as far as the time limit allows.
 
         ``keep`` marks the rows whose kernel rows are cached; the others are computed and not kept.
@@ -131,7 +131,8 @@ class _Run:
                 W = group[k : k + size]
                 self.rows.change(W, target[W] - self.sigma[W], target[W], cached=is_cached)
                 self.sigma[W] = target[W]
-                self.limits.save(self.sigma, self.rows.G, target)
+                if save:
+                    self.limits.save(self.sigma, self.rows.G, target)
                 if self.limits.reached(self.rounds):
                     return
 
@@ -276,7 +277,7 @@ def _subsample_start(run: _Run) -> tuple[Array, Mask]:
         run.rows.entries += round(rough.kernel_rows * small.n)
         sigma = np.zeros(problem.n)
         sigma[sample] = rough.sigma
-        run.move_to(sigma)
+        run.move_to(sigma, save=False)  # not a point of the whole problem: its bounds are smaller
     G = run.rows.G()
     target = starts.from_scores(problem, G)
     low = G[target == 0.0].max(initial=-np.inf)

@@ -75,7 +75,7 @@ def main(draws: int) -> None:
             f"{method} {table[k, 0]:.3f}/{table[k, 1]:.3f} {table[k, 2]:.3f}/{table[k, 3]:.3f}"
             for k, method in enumerate(methods)
         ), flush=True)  # fmt: skip
-    print(f"\nmean rank ± spread over 17 tables, {draws} draws (1 is best of {len(methods)})")
+    print(f"\nmean rank ± standard deviation over 17 tables, {draws} draws (1 is best of {len(methods)})")
     print(f"{'':18s}" + "".join(f"{key:>18s}" for key in ranks))
     for k, method in enumerate(methods):
         cells = (np.array(values)[:, k] for values in ranks.values())

@@ -39,6 +39,17 @@ def random_state_in_use(X, y):
     return PUSVC(0.4, random_state=state).fit(X, y)
 
 
+def mixed_table(X):
+    """A data frame with columns of all kinds that an encoder knows, and one that it ignores."""
+    polars = pytest.importorskip("polars")
+    rows = range(len(X))
+    columns = {f"x{i}": column for i, column in enumerate(X.T)}
+    columns |= {"gaps": [None if k % 5 == 0 else k / 3 for k in rows], "flag": [k % 2 == 0 for k in rows]}
+    columns |= {"job": [["admin", "smith", "ü", None][k % 4] for k in rows], "same": ["a"] * len(X)}
+    columns["day"] = [f"2020-01-{1 + k % 28:02d}" for k in rows]
+    return polars.DataFrame(columns)
+
+
 MODELS = {
     "rbf": lambda X, y: PUSVC(0.4).fit(X, y),
     "estimated prior": lambda X, y: PUSVC().fit(X, y),
@@ -70,6 +81,7 @@ MODELS = {
     ).fit(X, y),
     "pipeline": lambda X, y: make_pipeline(StandardScaler(), PUSVC(0.4)).fit(X, y),
     "encoder": lambda X, y: make_pipeline(TableEncoder(), PUSVC(0.4)).fit(X, y),
+    "mixed table": lambda X, y: make_pipeline(TableEncoder(), PUSVC(0.4)).fit(mixed_table(X), y),
     "nested pipeline": lambda X, y: Pipeline(
         [
             ("scale", make_pipeline(MinMaxScaler(), RobustScaler(), MaxAbsScaler(), "passthrough")),
@@ -95,6 +107,8 @@ def rows_for(name, model):
     if name == "names and text":
         pandas = pytest.importorskip("pandas")
         return pandas.DataFrame(X, columns=["a", "ü", "c"])
+    if name == "mixed table":
+        return mixed_table(X)
     return sparse.csr_array(np.maximum(X, 0)) if name.startswith("csr") else X
 
 

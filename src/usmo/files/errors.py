@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -54,6 +55,9 @@ def guarded() -> Iterator[None]:
     except (ModelFileError, MemoryError):
         raise
     except Exception as error:
-        if isinstance(error, OSError) and error.errno is not None:
+        if isinstance(error, OSError) and error.errno not in (
+            None,
+            errno.EINVAL,
+        ):  # EINVAL: a place before the file
             raise
         raise ModelFileError(f"{error or type(error).__name__}; {DAMAGED}") from error

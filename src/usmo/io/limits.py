@@ -14,7 +14,7 @@ from usmo.system.memory import free_bytes
 
 _SMALLEST, _EXPANSION = 1 << 30, 100
 """The default limit: 1 GiB, or this many times the size of the file. Text that is not hostile shrinks 3- to 50-fold
-when it is compressed; a plain text file cannot exceed the limit."""
+when it is compressed; plain text with fewer than 500,000 columns cannot exceed the limit."""
 
 _CELL, TEXT_ROW = 8, 32
 """Bytes of a number, and of the place of a row while it is read from a text file."""

@@ -26,7 +26,7 @@ _SCAN_BYTES = 1 << 23
 """Bytes that ``_scan_records`` processes at a time: its temporary arrays then stay below 100 MB."""
 
 _FIELD_BYTES = 100
-"""Memory of a field that the csv module reads: a text of Python in two lists."""
+"""Memory of a field that the csv module reads: a Python string in two lists."""
 
 _MAX_DEPTH = 64
 """Levels of lists and objects in a JSON record. Polars takes 0.02 s to infer the type of 64, 80 s of 1,000."""

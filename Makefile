@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 export USMO_DATA ?= $(realpath ../shared/data)
 
-.PHONY: demo test test-sklearn bench bench-foundation bench-linear bench-priors bench-selection bench-sizes bench-reading bench-dask bench-tools reproduce clean
+.PHONY: demo test fuzz test-sklearn bench bench-foundation bench-linear bench-priors bench-selection bench-sizes bench-reading bench-dask bench-tools reproduce clean
 
 demo: $(READY)
 	$(PY) examples/digits.py --save out/demo.png
@@ -19,6 +19,12 @@ test: $(READY)
 	$(VENV)/bin/mypy --strict --config-file= --cache-dir .mypy_cache/user tests/typing/example.py
 	$(VENV)/bin/lint-imports --no-logo
 	$(PY) -m pytest -n auto
+
+# make fuzz SECONDS=600: damaged and forged model files, tables and checkpoints are read, each kind for that time. Files
+# that break a reader stay in out/fuzz.
+SECONDS = 60
+fuzz: $(READY)
+	$(PY) -m tests.fuzz --seconds $(SECONDS)
 
 # make test-sklearn VERSION=1.6.1: the tests of the estimators with another version of scikit-learn
 VERSION ?= 1.6.1

@@ -23,7 +23,7 @@ from sklearn.svm import SVC
 from benchmarks.fits import best_time, fit, solve_blocks
 from benchmarks.large import NAMES, problem, pu_table
 from usmo import PUSVC, path
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.fitting import certify
 from usmo.fitting.warm_up import compile_kernel_solvers
 from usmo.kernels.matrix import KernelMatrix
@@ -33,10 +33,10 @@ from usmo.solvers import block_shards, blocks
 LAMBDAS = (1e-3, 1e-4, 1e-5)
 
 
-def rows_alone(task: PUProblem, kernel: KernelMatrix, solver_rows: float, dtype: object, support: int) -> float:
+def rows_alone(task: Problem, kernel: KernelMatrix, solver_rows: float, dtype: object, support: int) -> float:
     """Seconds for the kernel rows of a fit alone: those of the solver, in new memory, and those of the certificate."""
     n = task.n
-    matrix = kernel.restrict(task.unlabelled, dtype)
+    matrix = kernel.restrict(task.c_rows, dtype)
     whole = KernelMatrix(kernel.X, kernel.kernel)
     everything = np.arange(len(whole))
 

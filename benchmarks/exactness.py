@@ -15,7 +15,8 @@ import time
 import numpy as np
 
 from benchmarks.fits import fit
-from usmo.core.problem import PUProblem
+from usmo.core.labels import pu_problem
+from usmo.core.problem import Problem
 from usmo.datasets import SMALL, load, make_pu
 from usmo.fitting.certify import certify, check_kernel
 from usmo.kernels.kernel import Kernel
@@ -25,18 +26,18 @@ from usmo.solvers import qp
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 
 
-def paper_problem(name: str, kernel: str, lam: float, seed: int = 0) -> tuple[PUProblem, KernelMatrix]:
+def paper_problem(name: str, kernel: str, lam: float, seed: int = 0) -> tuple[Problem, KernelMatrix]:
     """The paper's setting: a fifth of the positives labelled, π the share of positives among the rest."""
     X, y = load(name)
     labels, prior = make_pu(y, fraction=0.2, random_state=seed)
-    problem = PUProblem.from_prior(prior, lam, np.flatnonzero(labels == 1), np.flatnonzero(labels == 0))
+    problem = pu_problem(prior, lam, np.flatnonzero(labels == 1), np.flatnonzero(labels == 0))
     return problem, KernelMatrix(X, Kernel(kernel, gamma=0.5))
 
 
-def objective(problem: PUProblem, matrix: KernelMatrix, sigma: np.ndarray) -> float:
+def objective(problem: Problem, matrix: KernelMatrix, sigma: np.ndarray) -> float:
     """F(σ), from kernel values computed anew."""
-    rows = problem.unlabelled
-    q = matrix.product(rows, problem.positives, problem.c1)
+    rows = problem.c_rows
+    q = matrix.product(rows, problem.b_rows, problem.b)
     return problem.dual_objective(sigma, q, q - matrix.product(rows, rows, sigma))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from usmo.core.arrays import Array
 from usmo.core.certificate import Certificate
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.core.solution import Solution
 from usmo.fitting.kernel import fit_kernel
 from usmo.fitting.specification import Specification
@@ -19,14 +19,14 @@ CACHE = 1000.0
 """Megabytes of the row cache where the block solver is measured alone."""
 
 
-def fit(problem: PUProblem, matrix: KernelMatrix, **options: Any) -> tuple[Solution, Certificate]:
+def fit(problem: Problem, matrix: KernelMatrix, **options: Any) -> tuple[Solution, Certificate]:
     """A solution and its certificate; options are fields of a specification."""
     certified = fit_kernel(problem, matrix, Specification(matrix.kernel, **options))
     return certified.solution, certified.certificate
 
 
 def solve_blocks(
-    problem: PUProblem, matrix: KernelMatrix, start: Array | None = None, tol: float = 1e-3
+    problem: Problem, matrix: KernelMatrix, start: Array | None = None, tol: float = 1e-3
 ) -> Solution:
     """The solution of the block solver, without a certificate."""
     rows = blocks.local_rows(problem, matrix, blocks.precision(problem, matrix, tol), CACHE)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from usmo.core.problem import PUProblem
+from usmo.core.labels import pu_problem
+from usmo.core.problem import Problem
 from usmo.datasets import load
 from usmo.kernels.gamma import resolve_gamma
 from usmo.kernels.kernel import Kernel
@@ -41,9 +42,9 @@ def pu_table(name: str, n: int, positives: int = 100, seed: int = 0) -> tuple[An
     return X[rows], (np.arange(len(rows)) < positives).astype(int), float(positive[rest].mean())
 
 
-def problem(name: str, n: int, lam: float) -> tuple[PUProblem, KernelMatrix]:
+def problem(name: str, n: int, lam: float) -> tuple[Problem, KernelMatrix]:
     """The training problem with γ = "scale" and the true prior."""
     X, y, prior = pu_table(name, n)
     kernel = Kernel("rbf", resolve_gamma("scale", X))
     rows = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
-    return PUProblem.from_prior(prior, lam, *rows), KernelMatrix(X, kernel)
+    return pu_problem(prior, lam, *rows), KernelMatrix(X, kernel)

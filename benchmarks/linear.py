@@ -26,7 +26,7 @@ from benchmarks.exactness import paper_problem
 from benchmarks.fits import best_time, fit
 from benchmarks.large import pu_table, table
 from usmo import PUSVC, LinearPUSVC
-from usmo.core.problem import PUProblem
+from usmo.core.labels import pu_problem
 from usmo.datasets import SMALL, make_poker_hands
 from usmo.fitting.linear import suits_interior_point
 from usmo.fitting.warm_up import compile_kernel_solvers, compile_linear_solver
@@ -126,7 +126,7 @@ def figure_crossing() -> None:
         for n in sizes:
             X, y, prior = pu_table(name, n)
             rows = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
-            problem = PUProblem.from_prior(prior, LAMBDAS[0], *rows)
+            problem = pu_problem(prior, LAMBDAS[0], *rows)
             by_columns = suits_interior_point(problem, KernelMatrix(X, Kernel("linear")))
             for tol in (1e-3, 1e-6):
                 ratios, gaps = [], []

@@ -64,8 +64,8 @@ if __name__ == "__main__":
         for kernel in ("linear", "rbf"):
             for lam in (1e-4, 1e-1):
                 problem, matrix = paper_problem(name, kernel, lam)
-                rows, c2 = problem.unlabelled, problem.c2[0]
-                K, q = matrix.block(rows, rows), matrix.product(rows, problem.positives, problem.c1)
+                rows, c2 = problem.c_rows, problem.c[0]
+                K, q = matrix.block(rows, rows), matrix.product(rows, problem.b_rows, problem.b)
                 line = f"{name:12s} {kernel:6s} {lam:6g} {problem.n:5d}"
                 for solve in rivals.values():
                     began = time.perf_counter()

@@ -64,13 +64,13 @@ class _Shared:
     """Scores computed once for all estimators of a problem."""
 
     def __init__(self) -> None:
-        self.plain = ScorePrior._sample
+        self.plain = ScorePrior._features
         self.scores: dict[Any, Any] = {}
 
-    def __call__(self, estimator: Any, X: Any, labelled: Any, weight: Any, keys: Any, counts: bool) -> Any:
-        key = keys.tobytes(), labelled.tobytes()
+    def __call__(self, estimator: Any, X: Any, labelled: Any, weight: Any) -> Any:
+        key = X.tobytes(), labelled.tobytes(), weight.tobytes()
         if key not in self.scores:
-            self.scores = {key: self.plain(estimator, X, labelled, weight, keys, counts)}
+            self.scores = {key: self.plain(estimator, X, labelled, weight)}
         return self.scores[key]
 
 
@@ -89,7 +89,7 @@ def problems(draws: int) -> Iterator[tuple[str, float, str, int, Any, np.ndarray
 def main(draws: int, direct: int) -> None:
     warnings.simplefilter("ignore")
     shared = _Shared()
-    ScorePrior._sample = lambda *a: shared(*a)  # type: ignore[method-assign,assignment]
+    ScorePrior._features = lambda *a: shared(*a)  # type: ignore[method-assign,assignment]
     results: dict[str, list[tuple[str, float, str, float, float, bool]]] = {name: [] for name in ESTIMATORS}
     last = ""
     for table_name, prior, scenario, k, X, labelled, true in problems(draws):

@@ -16,7 +16,7 @@ from sklearn.kernel_approximation import Nystroem
 from benchmarks.fits import solve_blocks
 from benchmarks.large import NAMES, problem
 from usmo.core.arrays import Array
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.fitting.warm_up import compile_kernel_solvers
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix
@@ -25,7 +25,7 @@ from usmo.solvers import starts
 COMPONENTS = 300
 
 
-def low_rank(task: PUProblem, matrix: KernelMatrix) -> Array:
+def low_rank(task: Problem, matrix: KernelMatrix) -> Array:
     """Thresholds of the decision function of the problem on Nyström features."""
     features = Nystroem(gamma=matrix.kernel.gamma, n_components=COMPONENTS, random_state=0).fit_transform(matrix.X)
     linear = KernelMatrix(features.astype(np.float32), Kernel("linear"))
@@ -35,7 +35,7 @@ def low_rank(task: PUProblem, matrix: KernelMatrix) -> Array:
 STARTS = {
     "subsample (default)": lambda task, matrix: None,
     "kernel mean of P": lambda task, matrix: starts.from_scores(
-        task, matrix.product(task.unlabelled, task.positives, task.c1)
+        task, matrix.product(task.c_rows, task.b_rows, task.b)
     ),
     "paper": starts.paper,
     "uniform": lambda task, matrix: starts.uniform(task),

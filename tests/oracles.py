@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from usmo.core.problem import PUProblem
+from usmo.core.labels import pu_problem
 from usmo.datasets import load, make_pu
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix
@@ -93,7 +93,7 @@ def random_table(seed, n=40, p=8, d=3, prior=0.4):
 
 def random_problem(seed, *, n=40, p=8, d=3, prior=0.4, lam=1e-2, kernel=None, weight=None):
     X, y = random_table(seed, n, p, d, prior)
-    problem = PUProblem.from_prior(prior, lam, np.flatnonzero(y == 1), np.flatnonzero(y == 0), weight)
+    problem = pu_problem(prior, lam, np.flatnonzero(y == 1), np.flatnonzero(y == 0), weight)
     return problem, KernelMatrix(X, kernel or Kernel("rbf", gamma=0.5))
 
 
@@ -101,31 +101,31 @@ def paper_problem(name, kernel, lam):
     """One of the paper's small tables: a fifth of the positives labelled, π the share of positives among the rest."""
     X, y = load(name)
     labels, prior = make_pu(y, fraction=0.2, random_state=0)
-    problem = PUProblem.from_prior(prior, lam, np.flatnonzero(labels == 1), np.flatnonzero(labels == 0))
+    problem = pu_problem(prior, lam, np.flatnonzero(labels == 1), np.flatnonzero(labels == 0))
     return problem, KernelMatrix(X, Kernel(kernel, gamma=0.5))
 
 
 def matrices(problem, matrix):
     """K over U and q = K(U, P)·c1, by NumPy formulas."""
-    U = matrix.X[problem.unlabelled]
+    U = matrix.X[problem.c_rows]
     return plain_kernel(matrix.kernel, U, U), linear_term(problem, matrix)
 
 
 def linear_term(problem, matrix):
-    P, U = matrix.X[problem.positives], matrix.X[problem.unlabelled]
-    return plain_kernel(matrix.kernel, U, P) @ problem.c1
+    P, U = matrix.X[problem.b_rows], matrix.X[problem.c_rows]
+    return plain_kernel(matrix.kernel, U, P) @ problem.b
 
 
 def dual(problem, matrix, sigma):
     """F(σ) term by term."""
     K, q = matrices(problem, matrix)
-    return plain_dual(K, q, problem.c2, sigma)
+    return plain_dual(K, q, problem.c, sigma)
 
 
 def optimum(problem, matrix):
     """The minimum of F by Clarabel."""
     K, q = matrices(problem, matrix)
-    return plain_optimum(K, q, problem.c2, float(problem.c1.sum()))[1]
+    return plain_optimum(K, q, problem.c, float(problem.b.sum()))[1]
 
 
 def shortfall(problem, matrix, sigma):

@@ -100,6 +100,23 @@ def test_scalers_of_a_pipeline_are_part_of_the_graph(scalers):
     np.testing.assert_array_equal(label, model.predict(X))
 
 
+@pytest.mark.filterwarnings("ignore:the decision function is constant")
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(), RobustScaler(), MaxAbsScaler()], ids=str)
+@pytest.mark.parametrize(
+    "model", [PUSVC(0.3), PUSVC(0.3, kernel="poly", coef0=1.0), LinearPUSVC(0.3), RampPUSVC(0.3, lam=0.1)], ids=str
+)
+def test_pipelines_of_one_column_are_exact(model, scaler):
+    X, labels = real_rows("cancer")
+    pipeline = make_pipeline(scaler, model).fit(X[:, :1], labels)
+    for rows in (X[:, :1], X[:1, :1]):
+        decision, label = run(pipeline, rows)
+        exact = pipeline.decision_function(rows)
+        kernel = hasattr(pipeline[-1], "support_vectors_")
+        scale = size_of_terms(pipeline[-1], pipeline[0].transform(rows)) if kernel else 1.0 + np.abs(exact)
+        assert np.max(np.abs(decision - exact) / scale) < 1e-12
+        np.testing.assert_array_equal(label, pipeline.predict(rows))
+
+
 @pytest.mark.filterwarnings("ignore:y holds text")
 @pytest.mark.parametrize("values", [("no", "yes"), (-1, 1), (False, True), (0.0, 1.0)])
 def test_labels_are_the_values_of_y(values):

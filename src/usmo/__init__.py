@@ -16,15 +16,17 @@ if TYPE_CHECKING:
     from usmo.estimators.pusvc import PUSVC
     from usmo.estimators.ramp import RampPUSVC
     from usmo.estimators.search import PUSVCCV
+    from usmo.estimators.soft import fit_soft
     from usmo.files import load
 
-__all__ = ["PUSVC", "PUSVCCV", "LinearPUSVC", "RampPUSVC", "__version__", "load", "path"]
+__all__ = ["PUSVC", "PUSVCCV", "LinearPUSVC", "RampPUSVC", "__version__", "fit_soft", "load", "path"]
 
 _HOME = {
     "PUSVC": "usmo.estimators.pusvc",
     "LinearPUSVC": "usmo.estimators.linear",
     "RampPUSVC": "usmo.estimators.ramp",
     "PUSVCCV": "usmo.estimators.search",
+    "fit_soft": "usmo.estimators.soft",
     "load": "usmo.files",
     "path": "usmo.estimators.path",
 }

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.oracles import dual, fresh_G, random_problem
-from usmo.core.problem import PUProblem
+from usmo.core.labels import pu_problem
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix
 from usmo.solvers import qp
@@ -17,7 +17,7 @@ seeds = st.integers(0, 10_000)
 def feasible(problem, seed):
     rng = np.random.default_rng(seed)
     share = rng.choice([0.0, 0.5, 1.0, rng.random()], size=problem.n)
-    return problem.repair(share * problem.c2, rng.permutation(problem.n))
+    return problem.repair(share * problem.c, rng.permutation(problem.n))
 
 
 def decision(problem, matrix, sigma):
@@ -27,7 +27,7 @@ def decision(problem, matrix, sigma):
 
 def certificate(problem, matrix, sigma, beta):
     g = decision(problem, matrix, sigma)
-    return problem.certificate(sigma, beta, g[problem.positives], g[problem.unlabelled])
+    return problem.certificate(sigma, beta, g[problem.b_rows], g[problem.c_rows])
 
 
 def double_hinge(z):
@@ -41,8 +41,8 @@ def test_primal_is_the_regularised_pu_risk_over_two_lambda(seed, lam, prior, bet
     f = decision(problem, matrix, sigma) + beta
     alpha = problem.table_coefficients(sigma, len(matrix))
     K = matrix.block(np.arange(len(matrix)), np.arange(len(matrix)))
-    positive = np.mean([double_hinge(z) - double_hinge(-z) for z in f[problem.positives]])
-    unlabelled = np.mean([double_hinge(-z) for z in f[problem.unlabelled]])
+    positive = np.mean([double_hinge(z) - double_hinge(-z) for z in f[problem.b_rows]])
+    unlabelled = np.mean([double_hinge(-z) for z in f[problem.c_rows]])
     risk = prior * positive + unlabelled + lam * alpha @ K @ alpha
     assert certificate(problem, matrix, sigma, beta).primal == pytest.approx(risk / (2 * lam), rel=1e-9)
 
@@ -74,11 +74,11 @@ def test_gap_and_violation_vanish_at_the_optimum(seed, lam, prior):
 def test_dual_objective_is_minus_the_dual_up_to_the_positives_own_term(seed, prior):
     problem, matrix = random_problem(seed, n=10, p=4, prior=prior)
     sigma = feasible(problem, seed)
-    own = matrix.block(problem.positives, problem.positives)
+    own = matrix.block(problem.b_rows, problem.b_rows)
     F = dual(problem, matrix, sigma)
-    expected = -F - 0.5 * problem.c1 @ own @ problem.c1
+    expected = -F - 0.5 * problem.b @ own @ problem.b
     assert certificate(problem, matrix, sigma, 0.0).dual == pytest.approx(expected, rel=1e-9, abs=1e-9)
-    q = matrix.block(problem.unlabelled, problem.positives) @ problem.c1
+    q = matrix.block(problem.c_rows, problem.b_rows) @ problem.b
     assert problem.dual_objective(sigma, q, fresh_G(problem, matrix, sigma)) == pytest.approx(
         F, rel=1e-10, abs=1e-9
     )
@@ -86,21 +86,21 @@ def test_dual_objective_is_minus_the_dual_up_to_the_positives_own_term(seed, pri
 
 def test_weights_become_bounds_per_row():
     weight = np.array([1.0, 3.0, 2.0, 2.0, 4.0])
-    problem = PUProblem.from_prior(0.3, 0.1, np.array([0, 1]), np.array([2, 3, 4]), weight)
-    np.testing.assert_allclose(problem.c1, 0.3 / 0.2 * np.array([0.25, 0.75]))
-    np.testing.assert_allclose(problem.c2, 1 / 0.2 * np.array([0.25, 0.25, 0.5]))
-    assert problem.prior == pytest.approx(0.3)
+    problem = pu_problem(0.3, 0.1, np.array([0, 1]), np.array([2, 3, 4]), weight)
+    np.testing.assert_allclose(problem.b, 0.3 / 0.2 * np.array([0.25, 0.75]))
+    np.testing.assert_allclose(problem.c, 1 / 0.2 * np.array([0.25, 0.25, 0.5]))
+    assert problem.share == pytest.approx(0.3)
 
 
 def test_censored_rows_carry_both_coefficients():
-    problem = PUProblem.from_prior(0.3, 0.1, np.array([1]), np.array([0, 1, 2]))
+    problem = pu_problem(0.3, 0.1, np.array([1]), np.array([0, 1, 2]))
     sigma = np.array([0.1, 0.2, 0.3])
-    np.testing.assert_allclose(problem.table_coefficients(sigma, 4), [-0.1, problem.c1[0] - 0.2, -0.3, 0.0])
+    np.testing.assert_allclose(problem.table_coefficients(sigma, 4), [-0.1, problem.b[0] - 0.2, -0.3, 0.0])
 
 
 def test_gap_of_an_indefinite_kernel_still_measures_stationarity():
     matrix = KernelMatrix(np.random.default_rng(0).normal(size=(12, 3)), Kernel("sigmoid", gamma=2.0, coef0=-1.0))
-    problem = PUProblem.from_prior(0.4, 0.05, np.arange(3), np.arange(3, 12))
+    problem = pu_problem(0.4, 0.05, np.arange(3), np.arange(3, 12))
     sigma = feasible(problem, 1)
     proof = certificate(problem, matrix, sigma, 0.3)
     assert proof.gap == pytest.approx(proof.primal - proof.dual, abs=1e-9)

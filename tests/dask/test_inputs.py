@@ -77,15 +77,18 @@ def test_size_of_a_map_counts_when_arguments_are_sent():
     assert payload([mapped, None, "text", random_rows]) >= mapped.root.nbytes
 
 
-def test_text_labels_warn_and_missing_ones_are_refused(client):
+def test_text_labels_warn_and_missing_ones_are_unlabelled(client):
     X, y = random_rows()
     text = np.where(y, "p", "u").astype(object)
     with pytest.warns(UserWarning, match=r"y holds text: .*'u'.*, the greater value, counts as labelled positive"):
         LinearPUSVC(0.3).fit(lazy(X), lazy(text))
+    expected = LinearPUSVC(0.3).fit(lazy(X), lazy(y)).coef_
     for missing in (None, np.nan, pd.NA):
-        text[500] = missing
-        with pytest.raises(ValueError, match=r"y must have no missing values; partition 2 has some"):
-            LinearPUSVC(0.3).fit(lazy(X), lazy(text))
+        some = np.where(y == 1, "yes", None).astype(object)
+        some[y == 0] = missing
+        model = LinearPUSVC(0.3).fit(lazy(X), lazy(some))
+        np.testing.assert_allclose(model.coef_, expected, rtol=1e-10)
+        assert model.classes_.tolist() == ["not yes", "yes"]
     predicted = (
         LinearPUSVC(0.3)
         .fit(lazy(X), lazy(y.astype(float)))

@@ -19,8 +19,9 @@ def table():
 @pytest.mark.parametrize("kind", ["nystroem", "rff"])
 def test_report_of_an_approximation_is_correct(table, kind):
     X, y = table
-    exact = PUSVC(0.4, lam=1e-3, threshold=0.0).fit(X, y)
-    model = PUSVC(0.4, lam=1e-3, threshold=0.0, approximation=kind, n_components=400, random_state=0).fit(X, y)
+    options = {"lam": 1e-3, "threshold": 0.0, "class_weight": None}
+    exact = PUSVC(0.4, **options).fit(X, y)
+    model = PUSVC(0.4, **options, approximation=kind, n_components=400, random_state=0).fit(X, y)
     report = model.approximation_
     assert report.kind == kind
     assert report.n_compared == 400

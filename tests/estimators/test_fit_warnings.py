@@ -60,7 +60,7 @@ def test_certificate_is_computed_independently_of_the_solver(table, monkeypatch)
     monkeypatch.setattr(usmo, "solve", wrong)
     monkeypatch.setattr(graded, "can_finish", lambda problem: False)
     with pytest.warns(ConvergenceWarning, match="before tol was met"):
-        model = PUSVC(0.4, lam=1e-3, solver="usmo", tol=1e-6, threshold=0.0).fit(X, y)
+        model = PUSVC(0.4, lam=1e-3, solver="usmo", tol=1e-6, threshold=0.0, class_weight=None).fit(X, y)
     alpha = np.zeros(len(X))
     alpha[model.support_] = model.dual_coef_[0]
     f = rbf(X, X, model._kernel.gamma) @ alpha + model.intercept_[0]
@@ -82,7 +82,8 @@ def concentric(seed=0):
 def test_constant_optimum_warns(lam):
     """w = 0 is optimal for every λ, so the order of the rows is rounding."""
     X, y = concentric()
-    for model in (LinearPUSVC(0.2, lam=lam), PUSVC(0.2, lam=lam, kernel="linear", solver="blocks")):
+    options = {"lam": lam, "class_weight": None}
+    for model in (LinearPUSVC(0.2, **options), PUSVC(0.2, kernel="linear", solver="blocks", **options)):
         with pytest.warns(UserWarning, match="decision function is constant.*violation"):
             model.fit(X, y)
         assert np.linalg.norm(model.coef_) < 1e-3

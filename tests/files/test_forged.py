@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from tests.files.models import fitted, npy, opened, outcome, refused, rows_for, saved, written, zipped
 from usmo.files import ModelFileError, errors, load, registry, save
+from usmo.io import TableError
 
 
 def forge(manifest, entries, name, array):
@@ -47,9 +48,9 @@ def test_models_that_do_not_fit_together_are_refused(parts, tmp_path):
         ),
         ("support_", -1 - support, "support_ must be row numbers"),
         ("support_", support.astype(float), "support_ must be row numbers"),
-        ("classes_", np.array([0, 1, 2]), r"classes_ must be ascending values of shape \(2,\)"),
-        ("classes_", np.array([1, 1]), r"classes_ must be ascending values of shape \(2,\)"),
-        ("classes_", np.array([np.nan, 1]), r"classes_ must be ascending values of shape \(2,\)"),
+        ("classes_", np.array([0, 1, 2]), r"classes_ must be different values of shape \(2,\)"),
+        ("classes_", np.array([1, 1]), r"classes_ must be different values of shape \(2,\)"),
+        ("classes_", np.array([np.nan, 1]), r"classes_ must be different values of shape \(2,\)"),
         (
             "intercept_",
             np.zeros(0),
@@ -75,6 +76,8 @@ def test_sparse_tables_out_of_bounds_are_refused(tmp_path):
     pointers[1] = 10**6
     falling = table.indptr.copy()
     falling[1:3] = falling[2], falling[1] - 1
+    wrapping = table.indptr.astype(np.int64)
+    wrapping[1:3] = 2**63 - 1, -2  # their difference overflows to a positive number
     long = np.concatenate([table.indices, [0]]).astype(np.int32)
     for name, array in [
         ("indices", table.indices + np.int32(3)),
@@ -84,6 +87,7 @@ def test_sparse_tables_out_of_bounds_are_refused(tmp_path):
         ("indices", table.indices.astype(float)),
         ("indptr", pointers),
         ("indptr", falling),
+        ("indptr", wrapping),
         ("indptr", table.indptr[:-1]),
         ("indptr", table.indptr[None]),
         ("indptr", table.indptr + np.int32(1)),
@@ -178,6 +182,32 @@ def test_forged_manifests_give_an_error_or_a_sound_model(name, tmp_path, monkeyp
         assert values.dtype == np.float64
         save(loaded, tmp_path / "y")
     assert refusals > accepted > 3
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["encoder", "mixed table"])
+def test_forged_encoders_are_refused_or_encode(name, tmp_path, monkeypatch):
+    """Values in the record of an encoder removed or replaced: a check refuses it, or the pipeline uses it."""
+    model, rng, accepted = fitted(name), random.Random(0), 0
+    manifest, entries = opened(saved(model, tmp_path))
+    record = ("model", "state", "steps", 0, "tuple", 1, "state")
+    every = [at for at in places(manifest) if at[: len(record)] == record and len(at) > len(record)]
+    similar = [*HOSTILE, 2, 0.5, 1e-300, False, "number", "category", "date", "ignored", ["a", "b"], ["a", "a"]]
+    for _ in range(200):
+        forged = changed(manifest, rng.choice(every), rng.choice([..., *similar]))
+        text = json.dumps(forged).encode()
+        cause, loaded = outcome(zipped([("manifest.json", text), *entries.items()]), monkeypatch)
+        if loaded is None:
+            assert cause.__cause__ is None or errors.DAMAGED not in str(cause), forged
+            continue
+        accepted += 1
+        try:
+            assert loaded.decision_function(rows_for(name, model)).shape == (38,)
+        except TableError as error:  # the columns or categories of another table
+            assert "\n" not in str(error)  # noqa: PT017
+        except ValueError as error:
+            assert "Input X contains infinity" in str(error)  # noqa: PT017
+    assert 5 < accepted < 100
 
 
 def test_a_stranger_in_a_file_is_named(tmp_path):

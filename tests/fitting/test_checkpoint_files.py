@@ -178,7 +178,7 @@ def test_every_state_saved_leads_to_a_point_of_the_whole_problem(problem):
     assert len(targets) > solution.iterations  # the way to the start is saved, too
     for target in targets:
         assert target.min() >= 0.0
-        assert (target <= task.c2 * (1 + 1e-12)).all()
+        assert (target <= task.c * (1 + 1e-12)).all()
         assert target.sum() == pytest.approx(task.total, rel=1e-9)
 
 

@@ -27,7 +27,8 @@ def table(seed, n=100, d=1):
 def test_path_over_priors_far_apart_is_optimal():
     X, y = table(0)
     with pytest.warns(UserWarning, match="constant"):
-        models = usmo.path(LinearPUSVC(0.5), X, y, lams=[0.01], priors=[0.999, 0.001])
+        models = usmo.path(LinearPUSVC(0.5, class_weight=None), X, y, lams=[0.01], priors=[0.999, 0.001])
+    models += usmo.path(LinearPUSVC(0.5), X, y, lams=[0.01], priors=[0.999, 0.001])
     assert all(abs(model.certificate_.relative_gap) <= 1e-9 for model in models)
 
 
@@ -75,7 +76,7 @@ def test_warm_start_with_a_kernel_is_as_good_as_a_cold_one(seed):
 def test_a_polynomial_kernel_of_large_values_is_solved(seed):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(79, 4)), np.r_[np.ones(10), np.zeros(69)]
-    model = PUSVC(0.1154, kernel="poly", gamma=13.66, lam=5.8e-5).fit(X, y)
+    model = PUSVC(0.1154, kernel="poly", gamma=13.66, lam=5.8e-5, class_weight=None).fit(X, y)
     assert model.certificate_.relative_gap <= 1e-4
     P, U, c1, c2 = plain_bounds(y, 0.1154, 5.8e-5)
     kernel = Kernel("poly", gamma=13.66)
@@ -90,7 +91,7 @@ def test_a_polynomial_kernel_of_large_values_is_solved(seed):
 def test_columns_scaled_far_apart_are_solved(kernel):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 5)) * 10.0 ** np.linspace(-2, 2, 5)
-    model = PUSVC(0.3, kernel=kernel, solver="blocks").fit(X, np.arange(300) < 50)
+    model = PUSVC(0.3, kernel=kernel, solver="blocks", class_weight=None).fit(X, np.arange(300) < 50)
     assert model.certificate_.relative_gap <= 1e-4
     assert len(model.history_) <= 200
 

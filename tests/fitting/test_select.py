@@ -6,6 +6,7 @@ import pytest
 from tests.fitting.moons import moons
 from usmo import PUSVC, path
 from usmo.core.table import Table
+from usmo.core.targets import LabelRule
 from usmo.fitting.select import select
 from usmo.fitting.specification import Specification
 from usmo.kernels.kernel import Kernel
@@ -16,8 +17,8 @@ from usmo.metrics import risk_with_error
 def test_risks_of_the_selection_are_those_of_separate_fits():
     """Each fold is fitted by ``path`` on a table of its rows alone."""
     X, y, _, prior = moons(n_p=30, n_u=120)
-    model = PUSVC(prior, gamma=0.7, tol=1e-5, threshold=0.0)
-    table = Table.of(X, y, None, square=False)
+    model = PUSVC(prior, gamma=0.7, tol=1e-5, threshold=0.0, class_weight=None)
+    table = Table.of(X, y, LabelRule(np.array([0, 1]), 1), None, square=False)
     lams = [0.1, 0.01, 0.001]
     spec = Specification(Kernel("rbf", gamma=0.7), tol=1e-5)
     selection = select(table, spec, prior, [0.7], lams=lams, folds=3, seed=5)

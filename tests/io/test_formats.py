@@ -5,6 +5,7 @@ import io
 import os
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import polars as pl
@@ -117,6 +118,37 @@ def test_truncated_binary_files_are_refused(tmp_path):
                 read(put(tmp_path, whole[: int(share * len(whole))], name))
 
 
+@pytest.mark.parametrize("packing", ["uncompressed", "lz4", "zstd"])
+def test_forged_sizes_in_feather_files_do_not_end_the_process(tmp_path, packing):
+    """Polars ends the process if it cannot allocate a buffer, also a buffer of categories before any row is read."""
+    stream = io.BytesIO()
+    categories = pl.Series("job", ["admin", "a smith with a long name"] * 6, dtype=pl.Categorical)
+    pl.DataFrame({"a": np.arange(12.0), "job": categories}).write_ipc(stream, compression=packing)
+    data, refused = stream.getvalue(), 0
+    for at in range(0, len(data) - 8, 8):
+        try:
+            read(put(tmp_path, data[:at] + (2**52).to_bytes(8, "little") + data[at + 8 :], "t.feather"))
+        except TableError as error:
+            refused += "a column of" in str(error) or "decompressed columns" in str(error)
+    assert refused > 3
+
+
+def test_npz_with_damaged_headers_or_text_is_refused(tmp_path):
+    np.savez(tmp_path / "t.npz", X=np.eye(2), feature_names=["a", "b"])
+    with np.load(tmp_path / "t.npz") as stored:
+        entries = {name: stored.zip.read(name) for name in stored.zip.namelist()}
+    names = entries["feature_names.npy"]
+    for damaged, message in [
+        (names[:-4] + b"\0\0\0\xff", "text with the character number"),
+        (names.replace(b"}", b"\0"), "is damaged or not a .npz file of plain arrays"),
+    ]:
+        with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive:
+            for name, entry in entries.items():
+                archive.writestr(name, damaged if name == "feature_names.npy" else entry)
+        with pytest.raises(TableError, match=message):
+            read(tmp_path / "t.npz")
+
+
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
@@ -127,6 +159,11 @@ def test_truncated_binary_files_are_refused(tmp_path):
         ({"X": [[1.0, 2.0]], "feature_names": ["a", "a"]}, "feature_names must be 2 different names"),
         ({"X": [[1.0, np.inf]]}, "row 1: infinite value in column 'x1'"),
         ({"X_data": [1.0], "X_indices": [7], "X_indptr": [0, 1], "X_shape": [1, 2]}, "are not a CSR matrix"),
+        ({"X_indices": [0], "X_indptr": [0, 2**40, 0], "X_shape": [2, 1]}, "not a CSR matrix .X_indptr falls"),
+        (
+            {"X_indices": [0], "X_indptr": [0, 2**63 - 1, -2, 1], "X_shape": [3, 1]},
+            "not a CSR matrix .X_indptr falls",
+        ),
     ],
 )
 def test_npz_without_a_table_is_refused(tmp_path, arrays, message):

@@ -65,8 +65,8 @@ def test_one_distinct_row_of_a_kind_is_enough():
         ([1, 1, 0, 0, 0, 0], np.ones(5), r"sample_weight.shape == \(5,\), expected \(6,\)"),
         ([1, 1, 0, 0, 0, 0], [1, -1, 1, 1, 1, 1], "Negative values"),
         ([1, 1, 0, 0, 0, 0], [1, 0, 1, 1, 1, 1], "at least 2 labelled positives .* got 1 and 4"),
-        ([1, 1, 1, 1, 1, 1], None, "y must hold two values"),
-        ([0, 1, 2, 0, 1, 2], None, "y must hold two values"),
+        ([1, 1, 1, 1, 1, 1], None, "only one class"),
+        ([0, 1, 2, 0, 1, 2], None, "y holds 3 values"),
     ],
 )
 def test_bad_labels_and_weights_are_refused(y, weight, message):

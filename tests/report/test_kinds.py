@@ -135,7 +135,10 @@ def test_a_failed_page_leaves_the_old_one(model, rows, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"known": np.ones(160)}, "known must hold True or False for each of the 160 rows, got float64"),
+        (
+            {"known": np.ones(160)},
+            "True or False, or 1, 0 or -1, for each of the 160 rows, got float64",
+        ),
         (
             {"known": np.ones(160, dtype=bool)},
             "known must hold both kinds of rows, got 160 known positives of 160",

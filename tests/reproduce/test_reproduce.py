@@ -9,7 +9,7 @@ import pytest
 
 from tests.oracles import needs_data
 from usmo import cli
-from usmo.core.problem import PUProblem
+from usmo.core.labels import pu_problem
 from usmo.datasets import SMALL
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix
@@ -66,14 +66,14 @@ def test_tables_are_resumed_and_reported(tmp_path, monkeypatch):
 def test_published_test_misses_two_rows_at_h():
     """Two rows at σ = h whose f differ by ten satisfy the published conditions, not the complete ones."""
     X = np.array([[0.0], [10.0], [0.0]])
-    problem = PUProblem.from_prior(0.5, 0.05, np.array([0]), np.array([1, 2]))
+    problem = pu_problem(0.5, 0.05, np.array([0]), np.array([1, 2]))
     matrix = KernelMatrix(X + 1.0, Kernel("linear"))
-    K = matrix.block(problem.unlabelled, problem.unlabelled)
-    sigma = 0.5 * problem.c2
+    K = matrix.block(problem.c_rows, problem.c_rows)
+    sigma = 0.5 * problem.c
     G = np.array([10.0, 0.0])
     stays, moves = sigma.copy(), sigma.copy()
-    assert stopping._steps(stays, G.copy(), K, problem.c2, 1e-3, False, 100) == 0
-    assert stopping._steps(moves, G.copy(), K, problem.c2, 1e-3, True, 100) > 0
+    assert stopping._steps(stays, G.copy(), K, problem.c, 1e-3, False, 100) == 0
+    assert stopping._steps(moves, G.copy(), K, problem.c, 1e-3, True, 100) > 0
     np.testing.assert_array_equal(stays, sigma)
 
 

@@ -9,7 +9,7 @@ from scipy import sparse
 from tests.fits import solve_blocks
 from tests.oracles import random_problem, random_table, shortfall
 from usmo.core import shards
-from usmo.core.problem import PUProblem
+from usmo.core.labels import pu_problem
 from usmo.core.shards import LocalShards, PerShard
 from usmo.core.solution import EvaluatedPoint
 from usmo.kernels import matrix as matrix_module
@@ -44,17 +44,17 @@ def problem_with(kernel, is_sparse=False, weighted=False, n=N, lam=1e-3):
         kept[:, 0] = True  # no two rows are the same
         X = sparse.csr_matrix(X * kept)
     weight = rng.uniform(0.3, 1.0, len(y)) if weighted else None
-    problem = PUProblem.from_prior(0.3, lam, np.flatnonzero(y == 1), np.flatnonzero(y == 0), weight)
+    problem = pu_problem(0.3, lam, np.flatnonzero(y == 1), np.flatnonzero(y == 0), weight)
     return problem, KernelMatrix(X, kernel)
 
 
 def rows_in_shards(problem, matrix, sizes, dtype=np.float64, cache_size=1000.0, kind=LocalShards):
     """Block rows over shards made from raw rows, as a cluster makes them."""
-    rows, n, ends = matrix.X[problem.unlabelled], problem.n, np.cumsum(sizes)
+    rows, n, ends = matrix.X[problem.c_rows], problem.n, np.cumsum(sizes)
     parts = [rows[end - size : end] for size, end in zip(sizes, ends, strict=True)]
     sums = [row_sums(part, matrix.kernel, n) for part in parts]
     centre = None if sums[0] is None else sum(sums) / n
-    P_rows, share = matrix.X[problem.positives], problem.c1 / problem.total
+    P_rows, share = matrix.X[problem.b_rows], problem.b / problem.total
     block_shards = [
         BlockShard.of_rows(part, matrix.kernel, dtype, n, centre, end - size, P_rows, share)
         for part, size, end in zip(parts, sizes, ends, strict=True)
@@ -140,14 +140,14 @@ def test_rows_in_shards_have_the_same_mean_and_serve_several_lambdas():
     local = blocks.local_rows(problem, matrix, np.float64, 1000.0)
     np.testing.assert_allclose(many.mean, local.mean, rtol=1e-12)
     for lam in (1e-2, 1e-3):
-        other = PUProblem.from_prior(0.3, lam, problem.positives, problem.unlabelled)
+        other = pu_problem(0.3, lam, problem.b_rows, problem.c_rows)
         assert_agree(*(blocks.solve(other, rows, tol=1e-4) for rows in (local, many)))
 
 
 def test_saved_G_belongs_to_the_saved_sigma():
     problem, matrix = problem_with(RBF)
-    K = matrix.block(problem.unlabelled, problem.unlabelled)
-    q = matrix.product(problem.unlabelled, problem.positives, problem.c1)
+    K = matrix.block(problem.c_rows, problem.c_rows)
+    q = matrix.product(problem.c_rows, problem.b_rows, problem.b)
     errors = []
 
     def save(sigma, get_G, target):
@@ -243,7 +243,7 @@ def test_precomputed_kernel_needs_its_table_in_one_shard():
     problem, matrix = random_problem(2, n=20, p=4)
     K = KernelMatrix(matrix.block(np.arange(24), np.arange(24)), Kernel("precomputed"))
     block_shards = [
-        BlockShard(K.restrict(problem.unlabelled[part], np.float64), np.ones(10), part.start)
+        BlockShard(K.restrict(problem.c_rows[part], np.float64), np.ones(10), part.start)
         for part in (slice(0, 10), slice(10, 20))
     ]
     with pytest.raises(ValueError, match="a precomputed kernel needs its whole table in one shard"):

@@ -5,7 +5,7 @@ import pytest
 
 from tests.fits import solve_blocks
 from tests.oracles import random_problem, shortfall
-from usmo.core.problem import PUProblem
+from usmo.core.labels import pu_problem
 from usmo.core.solution import EvaluatedPoint
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix
@@ -96,7 +96,7 @@ def test_float64_is_chosen_where_float32_cannot_resolve_the_tolerance(large):
     assert blocks.precision(problem, matrix, 1e-9) == np.float64
     called = KernelMatrix(matrix.X, Kernel(lambda A, B: A @ B.T))
     assert blocks.precision(problem, called, 1.0) == np.float64
-    loose = PUProblem.from_prior(0.4, 1e-9, problem.positives, problem.unlabelled)
+    loose = pu_problem(0.4, 1e-9, problem.b_rows, problem.c_rows)
     assert blocks.precision(loose, matrix, 1e-3) == np.float64
 
 

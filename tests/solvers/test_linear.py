@@ -9,7 +9,7 @@ from scipy import sparse
 from tests.fits import train, train_linear
 from tests.oracles import needs_data, optimum, paper_problem, random_problem
 from tests.solvers.clouds import clouds
-from usmo.core.problem import PUProblem
+from usmo.core.labels import pu_problem
 from usmo.datasets import SMALL
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix
@@ -34,9 +34,9 @@ def test_reaches_the_optimum_of_the_qp_library_on_the_papers_tables(name, lam):
 
 
 def oracle_dual(problem, matrix, sigma):
-    Z = matrix.X[problem.unlabelled].T @ sigma
-    q = matrix.X[problem.positives].T @ problem.c1
-    return 0.5 * Z @ Z - q @ Z - np.minimum(sigma, problem.c2 - sigma).sum()
+    Z = matrix.X[problem.c_rows].T @ sigma
+    q = matrix.X[problem.b_rows].T @ problem.b
+    return 0.5 * Z @ Z - q @ Z - np.minimum(sigma, problem.c - sigma).sum()
 
 
 @settings(max_examples=60)
@@ -64,7 +64,7 @@ def test_reaches_the_optimum_on_random_problems(seed, n, p, d, prior, lam, weigh
 @pytest.mark.parametrize("lam", [1.0, 1e-2, 1e-4, 1e-6])
 def test_gap_for_all_lambdas_and_priors(lam, prior):
     X, P, U = clouds(3000, 8, prior)
-    fit = train_linear(PUProblem.from_prior(prior, lam, P, U), ArrayFeatures(X), tol=1e-5)
+    fit = train_linear(pu_problem(prior, lam, P, U), ArrayFeatures(X), tol=1e-5)
     assert fit.solution.status == "optimal"
     assert fit.certificate.relative_gap <= 1e-8
 
@@ -88,21 +88,21 @@ HARD = {
 def test_badly_scaled_degenerate_and_sparse_tables(name):
     X, P, U = clouds(2000, 8, 0.3)
     X = HARD[name](X)
-    problem = PUProblem.from_prior(0.3, 1e-3, P, U)
+    problem = pu_problem(0.3, 1e-3, P, U)
     fit = train_linear(problem, ArrayFeatures(X))
     assert fit.solution.status == "optimal"
     assert fit.certificate.relative_gap <= 1e-6
     # the primal of the certificate, term by term in extended precision
     wide = (X.toarray() if sparse.issparse(X) else X).astype(np.longdouble)
     f = wide @ fit.coef.astype(np.longdouble) + fit.solution.beta
-    primal = -(problem.c1 * f[P]).sum() + (problem.c2 * np.maximum(0, np.maximum(f[U], (1 + f[U]) / 2))).sum()
+    primal = -(problem.b * f[P]).sum() + (problem.c * np.maximum(0, np.maximum(f[U], (1 + f[U]) / 2))).sum()
     primal += 0.5 * (fit.coef.astype(np.longdouble) ** 2).sum()
     assert float(primal) == pytest.approx(fit.certificate.primal, rel=1e-6, abs=1e-6)
 
 
 def test_rounds_on_some_rows_give_the_optimum_of_all_rows_at_once(monkeypatch):
     X, P, U = clouds(30_000, 6, 0.3)
-    problem = PUProblem.from_prior(0.3, 1e-3, P, U)
+    problem = pu_problem(0.3, 1e-3, P, U)
     whole = train_linear(problem, ArrayFeatures(X), tol=1e-5)
     monkeypatch.setattr(linear, "_SAMPLE", 500)
     sizes = []
@@ -126,7 +126,7 @@ def test_misleading_sample_does_not_change_the_optimum(monkeypatch):
     rng = np.random.default_rng(0)
     X, P, U = clouds(20_000, 3, 0.3)
     X[100:10_000] = 5.0 * rng.normal(size=(9900, 3)) - 3.0
-    problem = PUProblem.from_prior(0.3, 1e-3, P, U)
+    problem = pu_problem(0.3, 1e-3, P, U)
     whole = train_linear(problem, ArrayFeatures(X), tol=1e-5)
     monkeypatch.setattr(linear, "_SAMPLE", 300)
 
@@ -142,7 +142,7 @@ def test_misleading_sample_does_not_change_the_optimum(monkeypatch):
 
 def test_any_decision_function_can_be_the_start():
     X, P, U = clouds(5000, 5, 0.3)
-    problem = PUProblem.from_prior(0.3, 1e-3, P, U)
+    problem = pu_problem(0.3, 1e-3, P, U)
     cold = train_linear(problem, ArrayFeatures(X))
     for coef, beta in ((cold.coef, cold.solution.beta), (np.zeros(5), 0.0), (-100.0 * cold.coef, 50.0)):
         warm = train_linear(problem, ArrayFeatures(X), start=(coef, beta))
@@ -154,7 +154,7 @@ def test_any_decision_function_can_be_the_start():
 
 def test_limits_end_the_fit_with_a_feasible_point():
     X, P, U = clouds(5000, 5, 0.3)
-    problem = PUProblem.from_prior(0.3, 1e-3, P, U)
+    problem = pu_problem(0.3, 1e-3, P, U)
     for limits, status in (({"max_iter": 3}, "max_iter"), ({"max_time": 1e-9}, "max_time")):
         fit = train_linear(problem, ArrayFeatures(X), **limits)
         assert fit.solution.status == status
@@ -167,7 +167,7 @@ def test_limits_end_the_fit_with_a_feasible_point():
 
 def test_results_do_not_depend_on_the_order_of_threads():
     X, P, U = clouds(60_000, 10, 0.3)
-    problem = PUProblem.from_prior(0.3, 1e-3, P, U)
+    problem = pu_problem(0.3, 1e-3, P, U)
     fits = [train_linear(problem, ArrayFeatures(X)) for _ in range(3)]
     assert all((fit.coef == fits[0].coef).all() for fit in fits)
     assert all((fit.solution.sigma == fits[0].solution.sigma).all() for fit in fits)
@@ -178,7 +178,7 @@ def test_other_kernels_and_large_wide_tables_are_refused():
     with pytest.raises(ValueError, match=r"solver='interior-point' needs kernel='linear', got kernel='rbf'"):
         train(problem, matrix, solver="interior-point")
     wide = KernelMatrix(sparse.random(5000, 6000, density=1e-3, format="csr", random_state=0), LINEAR)
-    problem = PUProblem.from_prior(0.5, 1e-3, np.arange(10), np.arange(10, 5000))
+    problem = pu_problem(0.5, 1e-3, np.arange(10), np.arange(10, 5000))
     with pytest.raises(ValueError, match=r"at most 4000 columns or rows, got 5000 rows and 6000 columns"):
         train(problem, wide, solver="interior-point")
     assert column_means(ArrayFeatures(wide.X)) is None

@@ -10,7 +10,8 @@ from scipy import sparse
 from tests.fits import train_linear
 from tests.solvers.clouds import clouds
 from usmo.core.dual import ROUNDING
-from usmo.core.problem import PUProblem
+from usmo.core.labels import pu_problem
+from usmo.core.problem import Problem
 from usmo.core.shards import LocalShards
 from usmo.fitting.linear import certify_linear
 from usmo.kernels.row_blocks import ArrayFeatures, column_means
@@ -21,10 +22,10 @@ from usmo.solvers.linear_shards import LinearShard, _conditions
 
 def test_conditions_of_one_pass_equal_those_of_the_problem():
     rng = np.random.default_rng(0)
-    problem = PUProblem.from_prior(0.4, 1e-2, np.arange(5), np.arange(5, 105), rng.random(105) + 0.1)
+    problem = pu_problem(0.4, 1e-2, np.arange(5), np.arange(5, 105), rng.random(105) + 0.1)
     f = 2.0 * rng.normal(size=100)
-    sigma = problem.c2 * rng.choice([0.0, 0.2, 0.5, 0.7, 1.0], 100)
-    low, high, slack, concave, nonbound = _conditions(sigma, f, problem.c2, ROUNDING)
+    sigma = problem.c * rng.choice([0.0, 0.2, 0.5, 0.7, 1.0], 100)
+    low, high, slack, concave, nonbound = _conditions(sigma, f, problem.c, ROUNDING)
     assert max(0.0, high - low) == pytest.approx(problem.kkt_violation(sigma, f))
     assert slack == pytest.approx(problem.gap(sigma, 0.0, f))
     assert concave == pytest.approx(problem.at(sigma).concave_part())
@@ -57,14 +58,14 @@ def test_shards_give_the_model_of_one_table(ends, table, monkeypatch):
     if table == "sparse":
         X = sparse.csr_matrix(np.where(np.abs(X) > 1.0, X, 0.0))
     weight = np.random.default_rng(1).random(len(U) + len(P)) + 0.5
-    problem = PUProblem.from_prior(0.3, 1e-3, P, U, weight)
+    problem = pu_problem(0.3, 1e-3, P, U, weight)
     whole = train_linear(problem, ArrayFeatures(X), tol=1e-5)
     monkeypatch.setattr(linear, "_SAMPLE", 500)
     centre = column_means(ArrayFeatures(X))
     own_shards = []
     for low, high in pairwise(ends):
         mine = [(rows >= low) & (rows < high) for rows in (P, U)]
-        own = PUProblem(P[mine[0]] - low, U[mine[1]] - low, problem.c1[mine[0]], problem.c2[mine[1]])
+        own = Problem(P[mine[0]] - low, U[mine[1]] - low, problem.b[mine[0]], problem.c[mine[1]])
         own_shards.append(LinearShard(ArrayFeatures(X[low:high]), own, centre))
     shards = PickledShards(*own_shards)
     result = linear.solve(LinearRows(shards), centre, tol=1e-5, gap_tol=1e-8)
@@ -94,10 +95,10 @@ def test_rounding_of_the_sum_over_all_shards_makes_no_row_non_bound(monkeypatch)
     weight = rng.random(n) + 0.5
     c2 = weight / weight.sum()
     c1 = np.full(100, 0.5 / 100)
-    positives = PUProblem(np.arange(100), np.arange(0), c1, c2[:0])
+    positives = Problem(np.arange(100), np.arange(0), c1, c2[:0])
     shards = [LinearShard(ArrayFeatures(X[n:]), positives, None)]
     for low, high in pairwise(ends):
-        own = PUProblem(np.arange(0), np.arange(high - low), c1[:0], c2[low:high])
+        own = Problem(np.arange(0), np.arange(high - low), c1[:0], c2[low:high])
         shards.append(LinearShard(ArrayFeatures(X[low:high]), own, None))
     result = linear.solve(LinearRows(LocalShards(*shards)), None)
     assert result.status == "optimal"

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from tests.oracles import dual, fresh_G, random_problem
 from usmo import PUSVC
-from usmo.core.problem import PUProblem
+from usmo.core.labels import pu_problem
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix
 from usmo.solvers import qp
@@ -22,7 +22,7 @@ def test_one_row_has_one_feasible_point():
 def test_two_rows_solved_by_hand():
     """Rows at ±1, a positive at 1, linear kernel: f = wx + β separates with w > 0."""
     X = np.array([[1.0], [1.0], [-1.0]])
-    problem = PUProblem.from_prior(0.5, 1.0, np.array([0]), np.array([1, 2]))
+    problem = pu_problem(0.5, 1.0, np.array([0]), np.array([1, 2]))
     matrix = KernelMatrix(X, Kernel("linear"))
     solution = qp.solve(problem, matrix)
     # σ1 + σ2 = ¼, c2 = ¼, h = ⅛: F = ½(σ1-σ2)² - ¼(σ1-σ2) - Σmin, lowest at σ1-σ2 = 0
@@ -39,7 +39,7 @@ def test_no_feasible_direction_lowers_the_objective(seed):
     best = dual(problem, matrix, solution.sigma)
     rng = np.random.default_rng(seed)
     for _ in range(300):
-        other = problem.repair(rng.random(8) * problem.c2, rng.permutation(8))
+        other = problem.repair(rng.random(8) * problem.c, rng.permutation(8))
         for t in (1.0, 0.1, 1e-3):
             assert dual(problem, matrix, (1 - t) * solution.sigma + t * other) >= best - 1e-10 * abs(best)
 
@@ -52,14 +52,14 @@ def test_primal_minimised_directly_gives_the_same_value(seed):
     K = matrix.block(rows, rows)
     solution = qp.solve(problem, matrix)
     g = K @ problem.table_coefficients(solution.sigma, 13)
-    proof = problem.certificate(solution.sigma, solution.beta, g[problem.positives], g[problem.unlabelled])
+    proof = problem.certificate(solution.sigma, solution.beta, g[problem.b_rows], g[problem.c_rows])
 
     def primal(x, smooth):
         f = K @ x[:-1] + x[-1]
-        u = f[problem.unlabelled]
+        u = f[problem.c_rows]
         # max(0, u, (1+u)/2) is the integral of a step at -1 and one at 1, each of height ½
         rise = 0.5 * smooth * (np.logaddexp(0, (u + 1) / smooth) + np.logaddexp(0, (u - 1) / smooth))
-        return -problem.c1 @ f[problem.positives] + problem.c2 @ rise + 0.5 * x[:-1] @ K @ x[:-1]
+        return -problem.b @ f[problem.b_rows] + problem.c @ rise + 0.5 * x[:-1] @ K @ x[:-1]
 
     x = np.zeros(14)
     for smooth in (1.0, 0.1, 0.01, 1e-3):

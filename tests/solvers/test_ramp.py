@@ -53,11 +53,11 @@ def test_objective_falls_with_every_step_and_is_the_risk():
     assert (np.diff(solution.history) <= 1e-9 * abs(solution.history[0])).all()
     assert set(solution.objectives) == {"zero", "one-class", "double hinge"}
     assert solution.objective == min(solution.objectives.values())
-    rows = np.concatenate([problem.positives, problem.unlabelled])
+    rows = np.concatenate([problem.b_rows, problem.c_rows])
     K = matrix.block(rows, rows)
     f = K @ solution.alpha + solution.beta
     loss = np.clip(0.5 * (1 - f[:40]), 0, 1), np.clip(0.5 * (1 + f[40:]), 0, 1)
-    expected = 0.5 * solution.alpha @ K @ solution.alpha + 2 * problem.c1 @ loss[0] + problem.c2 @ loss[1]
+    expected = 0.5 * solution.alpha @ K @ solution.alpha + 2 * problem.b @ loss[0] + problem.c @ loss[1]
     assert solution.objective == pytest.approx(expected, rel=1e-9)
 
 

@@ -12,7 +12,7 @@ from usmo.solvers import starts
 
 def check_feasible(problem, sigma):
     assert (sigma >= 0).all()
-    assert (sigma <= problem.c2).all()
+    assert (sigma <= problem.c).all()
     assert abs(float(problem.imbalance(sigma))) <= 1e-12 * problem.total
 
 
@@ -54,8 +54,8 @@ def test_no_groups_for_few_rows_or_an_extreme_prior():
 def test_one_class_scores_rank_positives_first():
     problem, matrix = random_problem(0, n=200, p=40, prior=0.5)
     order = np.argsort(starts.one_class_scores(problem, matrix))
-    centre = matrix.X[problem.positives].mean(axis=0)
-    distance = np.linalg.norm(matrix.X[problem.unlabelled] - centre, axis=1)
+    centre = matrix.X[problem.b_rows].mean(axis=0)
+    distance = np.linalg.norm(matrix.X[problem.c_rows] - centre, axis=1)
     assert distance[order[-50:]].mean() < distance[order[:50]].mean()
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from tests.fits import train
 from tests.oracles import dual, fresh_G, random_problem, shortfall
-from usmo.core.problem import PUProblem
+from usmo.core.labels import pu_problem
+from usmo.core.problem import Problem
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix
 from usmo.solvers import starts, usmo
@@ -25,9 +26,9 @@ def test_optimum_does_not_depend_on_the_start(make):
 def test_solver_leaves_a_start_with_two_rows_at_h_and_f_ten_apart():
     """The published stopping test would stop at this start; the complete one leads to the optimum."""
     X = np.array([[5.0], [1.0], [-1.0]])
-    problem = PUProblem.from_prior(0.5, 0.25, np.array([0]), np.array([1, 2]))
+    problem = pu_problem(0.5, 0.25, np.array([0]), np.array([1, 2]))
     matrix = KernelMatrix(X, Kernel("linear"))
-    middle = 0.5 * problem.c2
+    middle = 0.5 * problem.c
     G = fresh_G(problem, matrix, middle)
     assert abs(G[0] - G[1]) == pytest.approx(10.0)
     solution = usmo.solve(problem, matrix, middle, tol=1e-6)
@@ -55,25 +56,25 @@ def test_constraints_hold_to_rounding_after_100000_steps(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 40)) * np.logspace(0, -3, 40)
     X[20:] += np.where(rng.random((580, 1)) < 0.5, 0.3, -0.3)
-    problem = PUProblem.from_prior(0.5, 1e-6, np.arange(20), np.arange(20, 600))
+    problem = pu_problem(0.5, 1e-6, np.arange(20), np.arange(20, 600))
     matrix = KernelMatrix(X, Kernel("linear"))
     first = starts.paper(problem, matrix)
     # without the repair at the end, which would hide the rounding errors of the steps
-    monkeypatch.setattr(PUProblem, "repair", lambda self, sigma, order=None: sigma)
+    monkeypatch.setattr(Problem, "repair", lambda self, sigma, order=None: sigma)
     solution = usmo.solve(problem, matrix, first, tol=1e-9, max_iter=150_000)
     assert solution.iterations > 100_000
     assert (solution.sigma >= 0).all()
-    assert (solution.sigma <= problem.c2).all()
+    assert (solution.sigma <= problem.c).all()
     assert abs(float(problem.imbalance(solution.sigma))) <= 1e-13 * problem.total
     drift = np.abs(solution.G - fresh_G(problem, matrix, solution.sigma)).max()
-    assert drift <= 1e-11 * np.abs(matrix.product(problem.unlabelled, problem.positives, problem.c1)).max()
+    assert drift <= 1e-11 * np.abs(matrix.product(problem.c_rows, problem.b_rows, problem.b)).max()
 
 
 def test_integer_weights_equal_repeated_rows():
     weight = np.array([1.0, 2.0, 3.0] * 12)
     problem, matrix = random_problem(1, n=30, p=6, lam=1e-3, weight=weight)
     index = np.repeat(np.arange(36), weight.astype(int))
-    again = PUProblem.from_prior(0.4, 1e-3, np.flatnonzero(index < 6), np.flatnonzero(index >= 6))
+    again = pu_problem(0.4, 1e-3, np.flatnonzero(index < 6), np.flatnonzero(index >= 6))
     repeated = KernelMatrix(matrix.X[index], matrix.kernel)
     one = train(problem, matrix, solver="usmo", tol=1e-8)[1]
     two = train(again, repeated, solver="usmo", tol=1e-8)[1]
@@ -85,7 +86,7 @@ def test_permuting_the_rows_changes_nothing():
     problem, matrix = random_problem(2, n=50, p=6, lam=1e-3)
     order = np.random.default_rng(0).permutation(56)
     place = np.argsort(order)
-    moved = PUProblem.from_prior(0.4, 1e-3, place[problem.positives], place[problem.unlabelled])
+    moved = pu_problem(0.4, 1e-3, place[problem.b_rows], place[problem.c_rows])
     one = train(problem, matrix, solver="usmo", tol=1e-9)[0]
     two = train(moved, KernelMatrix(matrix.X[order], matrix.kernel), solver="usmo", tol=1e-9)[0]
     np.testing.assert_allclose(one.G + one.beta, two.G + two.beta, atol=1e-6)

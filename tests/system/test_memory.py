@@ -34,4 +34,4 @@ def test_a_size_beyond_what_is_free_is_refused_with_both_numbers(monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="address space limits are those of Linux")
 def test_the_dense_qp_raises_before_a_memory_limit_aborts_the_process():
     run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=300, check=True)
-    assert "solver='qp' with 3950 unlabelled rows needs about 1.2 GB of memory" in run.stdout
+    assert "solver='qp' with 4000 rows needs about 1.2 GB of memory" in run.stdout

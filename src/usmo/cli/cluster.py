@@ -20,7 +20,7 @@ from usmo.cli.task import classifier, describe_table, excluded_columns, fit_sent
 from usmo.columns import TableEncoder
 from usmo.files import save
 from usmo.io import Sheet, TableError, read
-from usmo.io.labels import positive_mask
+from usmo.io.labels import label_kinds
 from usmo.io.libraries import polars
 from usmo.system.extras import load_extra
 
@@ -32,10 +32,11 @@ _TIMEOUT = 20
 
 
 class _FileSample(NamedTuple):
-    """Rows of a file, how many of them are known positives, and a sample of its feature columns."""
+    """Rows of a file, how many of them are known positives and negatives, and a sample of its feature columns."""
 
     rows: int
     known: int
+    negatives: int
     frame: Any
 
 
@@ -45,13 +46,21 @@ def fit(
 ) -> None:  # fmt: skip
     """Fit to the files of a folder and save the model with its preprocessing."""
     paths = _parquet_files(table)
+    if table.propensity_column is not None:
+        raise click.BadParameter("does not go with --scheduler", param_hint="--propensity-column")
     with Messages(quiet) as messages, Outputs() as outputs, _connected(scheduler) as client:
         samples = _samples(client, paths, table)
-        rows, known = sum(sample.rows for sample in samples), sum(sample.known for sample in samples)
+        counts = {
+            "rows": sum(sample.rows for sample in samples),
+            "known_positives": sum(sample.known for sample in samples),
+            "known_negatives": sum(sample.negatives for sample in samples),
+        }
+        if table.negative is None:
+            del counts["known_negatives"]
         encoder = _encoder(paths, samples, table.data)
-        describe_table(messages, f"{table.data}: {len(paths)} parts, {rows} rows", known, encoder)
+        describe_table(messages, f"{table.data}: {len(paths)} parts", counts, encoder)
         width = len(encoder.get_feature_names_out())
-        plan = {"rows": rows, "known_positives": known, "parts": len(paths), "features": width}
+        plan = {**counts, "parts": len(paths), "features": width}
         if dry_run:
             put_json({"would": "fit", **plan, **options, "scheduler": scheduler, "write": {"model": model_file}})
             return
@@ -116,10 +125,11 @@ def _file_sample(path: str, roles: dict[str, Any], max_bytes: float | None, most
     excluded = excluded_columns(roles)
     sheet = read(path, text=excluded, max_bytes=max_bytes)
     need_columns(sheet, roles)
-    known = int(positive_mask(sheet, roles["label"], roles["positive"]).sum())
+    kinds = label_kinds(sheet, roles["label"], roles["positive"], roles["negative"])
+    known, negatives = (int(np.count_nonzero(kinds == kind)) for kind in (1, -1))
     n = sheet.n_rows
     rows = np.sort(np.random.default_rng(seed).choice(n, min(n, most), replace=False))
-    return _FileSample(n, known, sheet.drop(excluded).take(rows).frame)
+    return _FileSample(n, known, negatives, sheet.drop(excluded).take(rows).frame)
 
 
 def _encoder(paths: list[str], samples: list[_FileSample], source: str) -> TableEncoder:
@@ -141,8 +151,8 @@ def _encoded(
     """The encoded rows of a file and their labels."""
     excluded = excluded_columns(roles)
     sheet = read(path, text=excluded, max_bytes=max_bytes)
-    known = positive_mask(sheet, roles["label"], roles["positive"])
-    return encoder.transform(sheet.drop(excluded)), known.astype(int)
+    kinds = label_kinds(sheet, roles["label"], roles["positive"], roles["negative"])
+    return encoder.transform(sheet.drop(excluded)), kinds.astype(int)
 
 
 def _distributed_table(

@@ -32,7 +32,7 @@ class FittedTask:
     @cached_property
     def ranking(self) -> Ranking:
         """The decision values of the table. All results of a command come from this one computation."""
-        return Ranking(self.model.decision_function(self.task.X), self.task.known)
+        return Ranking(self.model.decision_function(self.task.X), self.task.y)
 
     def ranked(self, top: int | None) -> dict[str, list[Any]]:
         """The columns of the ranking, highest decision value first."""
@@ -46,8 +46,7 @@ class FittedTask:
     def summary(self) -> dict[str, Any]:
         """The numbers of the fit, for JSON."""
         return {
-            "rows": len(self.task.known),
-            "known_positives": int(self.task.known.sum()),
+            **self.task.counts,
             "prior": self.model.prior_,
             "prior_interval": list(getattr(self.model, "prior_interval_", [])),
             "lam": self.model.lam_,
@@ -68,7 +67,7 @@ class FittedTask:
         if report is not None:
             with outputs.file(report) as stream:
                 usmo.report.write(
-                    stream, model=self.model, X=task.X, known=task.known, f=self.ranking.f, ids=task.ids,
+                    stream, model=self.model, X=task.X, known=task.y, f=self.ranking.f, ids=task.ids,
                     source=task.table.source, columns=task.encoder.summary(),
                     names=task.encoder.get_feature_names_out(), parameters=self.options, top=top, fingerprint=mark,
                 )  # fmt: skip
@@ -84,14 +83,13 @@ def _fitted(messages: Messages, task: Task, options: dict[str, Any]) -> FittedTa
     model = classifier(**options, verbose=1 if messages.live else 0)
     messages.say("fitting")
     with messages.during_fit():
-        return FittedTask(task, options, model.fit(task.X, task.y))
+        return FittedTask(task, options, model.fit(task.X, task.y, propensity=task.propensity))
 
 
 def _plan(task: Task, options: dict[str, Any], outputs: dict[str, str | None]) -> dict[str, Any]:
     return {
         "would": "fit",
-        "rows": len(task.known),
-        "known_positives": int(task.known.sum()),
+        **task.counts,
         "columns": task.encoder.summary(),
         "features": int(task.X.shape[1]),
         **options,

@@ -20,6 +20,15 @@ def _lam(_ctx: click.Context, _param: click.Parameter, value: str) -> float | st
     return _word_or_number(value, ("cv",), math.inf, "a positive number")
 
 
+def _class_weight(_ctx: click.Context, _param: click.Parameter, value: str) -> str | float | None:
+    if value in ("balanced", "none"):
+        return None if value == "none" else value
+    with contextlib.suppress(ValueError):
+        if 1 <= (number := float(value)) < math.inf:
+            return number
+    raise click.BadParameter(f"must be 'balanced', 'none' or a number of at least 1, got {value!r}")
+
+
 def _gamma(_ctx: click.Context, _param: click.Parameter, value: str) -> float | str:
     return _word_or_number(value, ("scale", "auto"), math.inf, "a positive number")
 
@@ -51,6 +60,8 @@ class TableOptions(NamedTuple):
     data: str
     label_column: str
     positive: str
+    negative: str | None
+    propensity_column: str | None
     id_column: str | None
     ignore: tuple[str, ...]
     format: str | None
@@ -65,7 +76,10 @@ class TableOptions(NamedTuple):
     def roles(self) -> dict[str, Any]:
         """The columns by role, as a model file stores them."""
         ignored = list(self.ignore)
-        return {"label": self.label_column, "positive": self.positive, "id": self.id_column, "ignore": ignored}
+        return {
+            "label": self.label_column, "positive": self.positive, "negative": self.negative,
+            "propensity": self.propensity_column, "id": self.id_column, "ignore": ignored,
+        }  # fmt: skip
 
 
 READING = together(
@@ -83,6 +97,11 @@ TABLE = together(
     click.argument("data"),
     click.option("--label-column", required=True, help="The column that says which rows are known positives."),
     click.option("--positive", default="1", show_default=True, help="Its value for a known positive."),
+    click.option("--negative", help="Its value for a known negative; rows with any other value are unlabelled."),
+    click.option(
+        "--propensity-column",
+        help="A column with the probability that a positive is known, 0 to 1, for --scenario censored.",
+    ),
     click.option("--id-column", help="A column that names the rows; not learnt from."),
     click.option("--ignore", multiple=True, help="A column not to learn from; may be given again."),
     READING,
@@ -98,8 +117,12 @@ LEARNING = together(
     click.option(
         "--prior", default="estimate", show_default=True, callback=_prior, help="Share of positives, 0 to 1."
     ),
+    click.option(
+        "--class-weight", default="balanced", show_default=True, callback=_class_weight,
+        help="Cost of a missed positive, a false alarm costs 1; balanced, or none for equal costs.",
+    ),
     SCENARIO,
-)
+)  # fmt: skip
 KERNEL = click.option(
     "--kernel", type=click.Choice(["rbf", "linear", "poly"]), default="rbf", show_default=True,
     help="Kernel of the decision function.",

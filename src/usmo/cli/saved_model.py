@@ -118,13 +118,13 @@ def report(
         excluded = excluded_columns(roles)
         sheet = read(data, format=format, text=excluded, max_bytes=max_bytes)
         need_column(sheet, roles["label"], "the model's label column")
-        known = labels(sheet, roles["label"], roles["positive"])
+        known = labels(sheet, roles["label"], roles["positive"], roles.get("negative")).astype(int)
         ids = row_names(sheet, roles.get("id"))
         X = _encoded(model, sheet, excluded)
         if dry_run:
             put_json({"would": "report", "rows": len(known), "output": output})
             return
-        mark = fingerprint(X, known.astype(int))
+        mark = fingerprint(X, known)
         if mark != extra.get("training"):
             messages.say("note: the table is not the one that the model was trained on")
         encoder = model.named_steps["columns"]

@@ -1,4 +1,4 @@
-"""From a table to a fitted model: read the table, find the known positives, encode the columns, fit."""
+"""From a table to a fitted model: read the table and its labels, encode the columns, fit."""
 
 from __future__ import annotations
 
@@ -13,22 +13,28 @@ import usmo
 from usmo.cli.messages import Messages
 from usmo.cli.options import TableOptions
 from usmo.columns import TableEncoder
-from usmo.io import Sheet, labels, need_column, read
+from usmo.io import Sheet, TableError, labels, need_column, parse_numbers, read
+from usmo.io.errors import quote
+from usmo.io.labels import other_values
 
 
 @dataclass(frozen=True)
 class Task:
-    """A table ready to fit: the mask of its known positives, the ids of its rows, and its encoded columns X."""
+    """A table ready to fit: its labels (1, 0, -1), the ids of its rows, its encoded columns X, and propensities."""
 
     table: TableOptions
-    known: np.ndarray
+    y: np.ndarray
     ids: list[str]
     encoder: TableEncoder
     X: Any
+    propensity: np.ndarray | None = None
 
     @property
-    def y(self) -> np.ndarray:
-        return self.known.astype(int)
+    def counts(self) -> dict[str, int]:
+        """The numbers of rows by kind of label."""
+        counts = {"rows": len(self.y), "known_positives": int(np.count_nonzero(self.y == 1))}
+        negatives = int(np.count_nonzero(self.y == -1))
+        return {**counts, "known_negatives": negatives} if negatives else counts
 
 
 def read_task(messages: Messages, table: TableOptions) -> Task:
@@ -36,33 +42,59 @@ def read_task(messages: Messages, table: TableOptions) -> Task:
     excluded = excluded_columns(table.roles)
     sheet = read(table.data, format=table.format, text=excluded, max_bytes=table.max_bytes)
     need_columns(sheet, table.roles)
-    known = labels(sheet, table.label_column, table.positive)
+    y = labels(sheet, table.label_column, table.positive, table.negative).astype(int)
+    propensity = propensities(sheet, table.propensity_column, y == 1)
     ids = row_names(sheet, table.id_column)
     features = sheet.drop(excluded)
     encoder = TableEncoder().fit(features)
-    describe_table(messages, f"{table.source}: {len(known)} rows", int(known.sum()), encoder)
-    return Task(table, known, ids, encoder, encoder.transform(features))
+    task = Task(table, y, ids, encoder, encoder.transform(features), propensity)
+    describe_table(messages, table.source, task.counts, encoder)
+    others = {} if table.negative is not None else other_values(sheet, table.label_column, y)
+    if others:
+        shown = ", ".join(f"{quote(text)} ({n:,} rows)" for text, n in others.items())
+        messages.say(
+            f"  {table.label_column}: {shown} count as unlabelled, as empty cells do; if they are known negatives, "
+            f"say so with --negative {next(iter(others))}"
+        )
+    return task
+
+
+def propensities(sheet: Sheet, column: str | None, known: np.ndarray) -> np.ndarray | None:
+    """The propensity column as numbers; those of rows that are not known positives may be missing."""
+    if column is None:
+        return None
+    values, _ = parse_numbers([str(value) for value in sheet.column(column).tolist()])
+    bad = known & ~((values > 0) & (values <= 1))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise TableError(
+            f"--propensity-column {column!r} must hold numbers above 0 and up to 1 for known positives, got "
+            f"{quote(str(sheet.column(column)[row]))} in row {row + 1} of {sheet.source}"
+        )
+    return values
 
 
 def excluded_columns(roles: Mapping[str, Any]) -> list[str]:
     """The columns that are not learnt from: label, id and ignored ones."""
-    names = (roles.get("label"), roles.get("id"), *roles.get("ignore", []))
+    names = (roles.get("label"), roles.get("propensity"), roles.get("id"), *roles.get("ignore", []))
     return list(dict.fromkeys(name for name in names if name is not None))
 
 
 def need_columns(sheet: Sheet, roles: Mapping[str, Any]) -> None:
     """Refuse a table without the columns that the options name."""
     need_column(sheet, roles["label"], "--label-column")
-    if roles["id"] is not None:
-        need_column(sheet, roles["id"], "--id-column")
+    for role in ("propensity", "id"):
+        if roles[role] is not None:
+            need_column(sheet, roles[role], f"--{role}-column")
     for name in roles["ignore"]:
         need_column(sheet, name, "--ignore")
 
 
-def describe_table(messages: Messages, rows: str, known: int, encoder: TableEncoder) -> None:
+def describe_table(messages: Messages, source: str, counts: dict[str, int], encoder: TableEncoder) -> None:
     """Say how many rows a table has and how its columns were encoded."""
     width = len(encoder.get_feature_names_out())
-    messages.say(f"{rows}, {known} known positives, {width} numeric columns")
+    shown = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counts.items())
+    messages.say(f"{source}: {shown}, {width} numeric columns")
     for line in encoder.summary():
         messages.say(f"  {line}")
 
@@ -76,11 +108,15 @@ def row_names(sheet: Sheet, id_column: str | None) -> list[str]:
 
 
 def classifier(
-    prior: float | str, scenario: str, lam: float | str, kernel: str, gamma: float | str, approximation: str,
-    seed: int, verbose: int, package: Any = usmo,
+    prior: float | str, class_weight: Any, scenario: str, lam: float | str, kernel: str, gamma: float | str,
+    approximation: str, seed: int, verbose: int, package: Any = usmo,
 ) -> Any:  # fmt: skip
     """The classifier that the options describe, of ``usmo`` or of ``usmo.dask``."""
-    common: dict[str, Any] = {"lam": lam, "scenario": scenario, "random_state": seed, "verbose": verbose}
+    if isinstance(class_weight, float):
+        class_weight = {0: 1.0, 1: class_weight}
+    common: dict[str, Any] = {
+        "lam": lam, "class_weight": class_weight, "scenario": scenario, "random_state": seed, "verbose": verbose
+    }  # fmt: skip
     if kernel == "linear":
         return package.LinearPUSVC(prior, **common)
     method = None if approximation == "none" else approximation

@@ -28,7 +28,7 @@ def prior(
     with Messages(quiet) as messages:
         task = read_task(messages, table)
         if dry_run:
-            put_json({"would": "estimate the prior", "rows": len(task.known), "methods": names})
+            put_json({"would": "estimate the prior", "rows": len(task.y), "methods": names})
             return
         estimates: dict[str, dict[str, Any]] = {}
         for name in names:
@@ -47,19 +47,19 @@ def prior(
 
 
 def select(
-    table: TableOptions, prior: float | str, scenario: str, kernel: str, gammas: tuple[float, ...], folds: int,
-    rule: Rule, seed: int, as_json: bool, quiet: bool, dry_run: bool,
+    table: TableOptions, prior: float | str, class_weight: Any, scenario: str, kernel: str, gammas: tuple[float, ...],
+    folds: int, rule: Rule, seed: int, as_json: bool, quiet: bool, dry_run: bool,
 ) -> None:  # fmt: skip
     """Choose λ and γ by cross-validation."""
     with Messages(quiet) as messages:
         task = read_task(messages, table)
         if dry_run:
-            put_json({"would": "select", "rows": len(task.known), "folds": folds, "gammas": list(gammas)})
+            put_json({"would": "select", "rows": len(task.y), "folds": folds, "gammas": list(gammas)})
             return
-        base = classifier(prior, scenario, 1e-2, kernel, "scale", "none", seed, 0)
+        base = classifier(prior, class_weight, scenario, 1e-2, kernel, "scale", "none", seed, 0)
         search = PUSVCCV(base, gammas=gammas or None, folds=folds, rule=rule, random_state=seed)
         with messages.during_fit():
-            search.fit(task.X, task.y)
+            search.fit(task.X, task.y, propensity=task.propensity)
         results: dict[str, list[Any]] = {name: values.tolist() for name, values in search.cv_results_.items()}
         messages.say(f"chosen: lambda {search.best_lam_:.3g}, gamma {search.best_gamma_:.3g}")
         if as_json:

@@ -51,13 +51,7 @@ def _check_encoder(encoder: TableEncoder) -> None:
     unique = len(set(names)) == len(names) == encoder.n_features_in_
     need(unique, f"the encoder has {encoder.n_features_in_} columns, and {len(set(names))} names of columns")
     width = 0 if encoder.columns_ else encoder.n_features_in_
-    positive = array("positive numbers", "f", "matrix", values=lambda scale, sizes: (scale > 0).all())
-    scaling = {
-        "matrix_median_": reals("matrix"),
-        "matrix_mean_": reals("matrix"),
-        "matrix_scale_": reals("matrix"),
-    }
-    conform(encoder, {**scaling, "matrix_scale_": positive}, matrix=width)
+    conform(encoder, _SCALING, matrix=width)
     need(len(encoder.matrix_names_) == width, f"matrix_names_ must be {width} names")
 
 

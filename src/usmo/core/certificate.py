@@ -23,7 +23,7 @@ class Certificate:
         Largest violation of the optimality conditions, in units of the decision function. A dual variable within
         rounding of a bound or of its kink counts as being there.
     equality_residual : float
-        ``|Σσ - Σc1| / Σc1``.
+        ``|Σσ - Σb| / Σb``.
     convex : bool
         False if the kernel matrix shows negative curvature. The gap then measures the distance from a stationary
         point and does not bound the distance from the global optimum.
@@ -38,8 +38,8 @@ class Certificate:
     convex: bool = True
 
     @classmethod
-    def of(cls, parts: Partial, beta: float, total: float, convex: bool) -> Certificate:
-        """The certificate of β from the merged ``PUProblem.certificate_parts``; ``total`` is Σc1 of all rows."""
+    def of(cls, parts: Partial, violation: float, beta: float, total: float, convex: bool) -> Certificate:
+        """The certificate of β from the merged ``Problem.objective_parts``; ``total`` is Σb of all rows."""
         quad, loss, slack, concave, imbalance = parts.sums
         primal, gap = float(loss + 0.5 * quad), float(slack - beta * imbalance)
         return cls(
@@ -47,7 +47,7 @@ class Certificate:
             dual=float(concave - 0.5 * quad),
             gap=gap,
             relative_gap=gap / max(1.0, abs(primal)),
-            kkt_violation=max(0.0, sum(parts.maxima[:2])),
+            kkt_violation=violation,
             equality_residual=abs(float(imbalance)) / total,
             convex=convex,
         )

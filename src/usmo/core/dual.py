@@ -20,6 +20,9 @@ ROUNDING = 1e-12
 """A σ closer to 0, h or c than this share of c counts as being there. :func:`repaired` can leave σ this close to a
 bound; the slope towards that bound is then not counted as a violation."""
 
+ROW_ROUNDING = 1e-9
+"""Share of |f - β| of a row that counts as rounding of its evaluation."""
+
 SUM_ROUNDING = 4.0 * float(np.finfo(float).eps)
 """Relative error of Σσ that counts as rounding."""
 
@@ -50,18 +53,29 @@ class DualPoint:
 
     def snapped(self, share: float = ROUNDING) -> DualPoint:
         """The point with every σ within ``share``·c of 0, h or c put exactly there."""
-        sigma = self.sigma
-        for value in (np.zeros(len(self.c)), 0.5 * self.c, self.c):
-            sigma = np.where(np.abs(sigma - value) <= share * self.c, value, sigma)
+        sigma, near = self.sigma.copy(), share * self.c
+        for value in (np.zeros(1), 0.5 * self.c, self.c):
+            np.copyto(sigma, value, where=np.abs(self.sigma - value) <= near)
         return DualPoint(sigma, self.c)
 
-    def extremes(self, G: Array, rounding: Array | float = 0.0) -> tuple[float, float]:
-        """(max dn, -min up), without directions in which only rounding is left to move. Shards merge by maximum.
+    def optimality(self, G: Array) -> Partial:
+        """The optimality conditions of these rows: what :func:`bias` and :func:`violations` need.
 
-        Each row's slopes count less the ``rounding`` of its G.
+        Directions in which only rounding is left to move do not count. ``sums`` are Σ(f - G) over the non-bound rows,
+        whose f must be -1 or 1, and their number. ``maxima`` are max dn, -min up, the same with each row's slopes less
+        the rounding of its own G, and max |G|.
         """
-        up, dn = self.snapped().slopes(G)
-        return float((dn - rounding).max(initial=-np.inf)), -float((up + rounding).min(initial=np.inf))
+        point, size = self.snapped(), np.abs(G)
+        up, dn = point.slopes(G)
+        inner = point.nonbound
+        side = np.where(point.sigma[inner] < 0.5 * self.c[inner], -1.0, 1.0)
+        highest, lowest = float(dn.max(initial=-np.inf)), float(up.min(initial=np.inf))
+        largest = float(size.max(initial=0.0))
+        size *= ROW_ROUNDING
+        up += size
+        dn -= size
+        net = float(dn.max(initial=-np.inf)), -float(up.min(initial=np.inf))
+        return Partial((float(np.sum(side - G[inner])), len(side)), (highest, -lowest, *net, largest))
 
     def violation(self, G: Array) -> float:
         """max dn - min up: the most that moving weight from one row to another gains per unit.
@@ -69,34 +83,36 @@ class DualPoint:
         τ-optimal means that this is at most τ. It covers all four kinds of pairs. The compact conditions printed in
         the paper leave out a pair of rows that both lie at σ = h.
         """
-        return max(0.0, sum(self.extremes(G)))
-
-    def bias_parts(self, G: Array) -> Partial:
-        """What :func:`bias` needs from these rows."""
-        point = self.snapped()
-        inner = point.nonbound
-        side = np.where(point.sigma[inner] < 0.5 * self.c[inner], -1.0, 1.0)
-        return Partial((float(np.sum(side - G[inner])), len(side)), point.extremes(G))
+        return violations(self.optimality(G))[0]
 
     def concave_part(self) -> float:
         """Σ min(σ, c-σ), which is ½Σδ in the paper's variables (Lemma 1)."""
         return float(np.minimum(self.sigma, self.c - self.sigma).sum())
 
-    def slack(self, f: Array) -> float:
-        """Σ c·m(f) - σ·f - min(σ, c-σ). Each term is ≥ 0 by Fenchel's inequality, so nothing cancels."""
-        terms = self.c * loss(f) - self.sigma * f - np.minimum(self.sigma, self.c - self.sigma)
+    def slack(self, f: Array, losses: Array | None = None) -> float:
+        """Σ c·m(f) - σ·f - min(σ, c-σ). Each term is ≥ 0 by Fenchel's inequality, so nothing cancels.
+
+        ``losses`` are the values of c·m(f), if they are known.
+        """
+        losses = self.c * loss(f) if losses is None else losses
+        terms = losses - self.sigma * f - np.minimum(self.sigma, self.c - self.sigma)
         return float(np.maximum(0.0, terms).sum())
 
 
 def bias(parts: Partial) -> float:
-    """β from the merged ``bias_parts``: the average over the non-bound rows, else the midpoint of its interval.
+    """β from the merged :meth:`DualPoint.optimality`: the average over the non-bound rows.
 
-    Rows within ``ROUNDING`` of 0, h or c count as bound. Otherwise the single row that absorbs the rounding of Σσ could
-    determine β.
+    If there are none, it is the midpoint of its interval. Rows within ``ROUNDING`` of 0, h or c count as bound.
+    Otherwise the single row that absorbs the rounding of Σσ could determine β.
     """
     total, inner = parts.sums
-    low, high = parts.maxima
+    low, high = parts.maxima[:2]
     return float(total / inner) if inner else 0.5 * (low - high)
+
+
+def violations(parts: Partial) -> tuple[float, float]:
+    """The violation from the merged :meth:`DualPoint.optimality`, and that beyond the rounding of each row's f."""
+    return max(0.0, sum(parts.maxima[:2])), max(0.0, sum(parts.maxima[2:4]))
 
 
 def repaired(sigma: Array, c: Array, b: Array, order: Index | None = None) -> Array:

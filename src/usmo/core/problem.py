@@ -1,14 +1,15 @@
-"""The PU learning problem and its two objectives.
+"""The training problem, one convex program for every kind of label, and its two objectives.
 
-With P the labelled positives, U the unlabelled rows, class prior π and regularisation λ, a row of P carries
-``c1 = π·w/(2λ·Σ_P w)`` and a row of U carries ``c2 = w/(2λ·Σ_U w)``. w are the sample weights; if all are equal,
-these are the paper's ``c1 = π/(2λp)`` and ``c2 = 1/(2λn)``. ``h = c2/2``.
+With ``m(f) = max(0, f, (1+f)/2)`` the double hinge loss of calling a row negative is m(f), and that of calling it
+positive is m(f) - f. So every row contributes ``c·m(f) - b·f``. Which b and c a label, a weight or a cost gives is in
+:mod:`usmo.core.labels`.
 
-    primal   P(α,β) = -Σ_P c1·f + Σ_U c2·max(0, f, (1+f)/2) + ½ αᵀKα,      f = Kα + β
-    dual     D(σ)   = -½ αᵀKα + Σ_U min(σ, c2-σ),   0 ≤ σ ≤ c2,  Σσ = Σc1,   α = c1 on P, -σ on U
+    primal   P(α,β) = Σ c·m(f) - Σ b·f + ½ αᵀKα,      f = Kα + β
+    dual     D(σ)   = -½ αᵀKα + Σ min(σ, c-σ),   0 ≤ σ ≤ c,  Σσ = Σb,   α = b - σ
 
-The duality gap, primal minus dual, is ≥ 0 for every β and every feasible σ, and 0 only at the optimum. The primal is
-the regularised empirical PU risk with the double hinge loss, divided by 2λ.
+The paper's problem has b = c1 on the labelled positives and c = c2 on the unlabelled rows. The duality gap, primal
+minus dual, is ≥ 0 for every β and every feasible σ, and 0 only at the optimum. The primal is bounded if 0 ≤ Σb ≤ Σc.
+It is the regularised empirical risk, divided by 2λ.
 """
 
 from __future__ import annotations
@@ -22,78 +23,58 @@ from usmo.core.certificate import Certificate
 from usmo.core.dual import DualPoint, bias, loss, repaired
 from usmo.core.shards import Partial
 
-ROW_ROUNDING = 1e-9
-"""Share of |f - β| of a row that counts as rounding of its evaluation."""
-
 
 @dataclass(frozen=True)
-class PUProblem:
-    """One training problem: indices of P and U in the table, and their bounds c1 and c2.
+class Problem:
+    """One training problem: b and c of the rows where they are not zero.
 
-    ``positives`` and ``unlabelled`` index rows of the training table. In the censored scenario the labelled positives
-    are in both. ``c1`` and ``c2`` are aligned with them.
+    ``b_rows`` and ``c_rows`` index rows of the training table; a row may be in both. ``b`` and ``c`` are aligned with
+    them. A row with c > 0 has a dual variable σ, a row with c = 0 costs none.
     """
 
-    positives: Index
-    unlabelled: Index
-    c1: Array
-    c2: Array
-
-    @classmethod
-    def from_prior(
-        cls, prior: float, lam: float, positives: Index, unlabelled: Index, weight: Array | None = None
-    ) -> PUProblem:
-        """The problem for a class prior, a regularisation and a weight per row of the table."""
-        w_p = np.ones(len(positives)) if weight is None else weight[positives]
-        w_u = np.ones(len(unlabelled)) if weight is None else weight[unlabelled]
-        w_p, w_u = w_p / w_p.max(), w_u / w_u.max()
-        return cls.of_masses(prior, lam, positives, unlabelled, (w_p, exact_sum(w_p)), (w_u, exact_sum(w_u)))
-
-    @classmethod
-    def of_masses(
-        cls, prior: float, lam: float, positives: Index, unlabelled: Index, mass_p: tuple[Array, float],
-        mass_u: tuple[Array, float],
-    ) -> PUProblem:  # fmt: skip
-        """The problem of one shard: weights of its rows, and total weights over all shards."""
-        c1 = mass_p[0] * (prior / (2.0 * lam) / mass_p[1])
-        c2 = mass_u[0] * (1.0 / (2.0 * lam) / mass_u[1])
-        return cls(positives, unlabelled, c1, c2)
+    b_rows: Index
+    c_rows: Index
+    b: Array
+    c: Array
 
     @property
     def p(self) -> int:
-        return len(self.c1)
+        """The number of rows with b ≠ 0."""
+        return len(self.b)
 
     @property
     def n(self) -> int:
-        return len(self.c2)
+        """The number of rows with c > 0, and so of dual variables."""
+        return len(self.c)
 
     @property
     def total(self) -> float:
-        """Σc1, which Σσ must equal."""
-        return exact_sum(self.c1)
+        """Σb, which Σσ must equal."""
+        return exact_sum(self.b)
 
     @property
-    def prior(self) -> float:
-        return self.total / exact_sum(self.c2)
+    def share(self) -> float:
+        """Σb / Σc; the class prior in the paper's problem."""
+        return self.total / exact_sum(self.c)
 
     @property
     def rows(self) -> Index:
         """Rows of the table that the problem uses."""
-        return np.union1d(self.positives, self.unlabelled)
+        return np.union1d(self.b_rows, self.c_rows)
 
     def at(self, sigma: Array) -> DualPoint:
         """The point σ of the dual."""
-        return DualPoint(sigma, self.c2)
+        return DualPoint(sigma, self.c)
 
     def table_coefficients(self, sigma: Array, n_rows: int) -> Array:
-        """α for every row of the table: c1 on P, minus σ on U, their sum where a row is in both."""
+        """α = b - σ for every row of the table."""
         alpha = np.zeros(n_rows)
-        alpha[self.positives] += self.c1
-        alpha[self.unlabelled] -= sigma
+        alpha[self.b_rows] += self.b
+        alpha[self.c_rows] -= sigma
         return alpha
 
     def dual_objective(self, sigma: Array, q: Array, G: Array) -> float:
-        """F(σ) = ½σᵀKσ - qᵀσ - Σmin(σ, c2-σ), to be minimised, from G = q - Kσ."""
+        """F(σ) = ½σᵀKσ - qᵀσ - Σmin(σ, c-σ), to be minimised, from G = q - Kσ with q = Kb."""
         return float(-0.5 * (sigma @ (q + G))) - self.at(sigma).concave_part()
 
     def kkt_violation(self, sigma: Array, G: Array) -> float:
@@ -103,44 +84,42 @@ class PUProblem:
     def resolution(self, sigma: Array, diag: Array) -> float:
         """The smallest violation that float64 can tell from zero: rounding of the terms that may cancel in G.
 
-        They are at most √k(x,x)·Σσ√k(u,u), from U and about as much from P.
+        They are at most √k(x,x)·Σσ√k(u,u), from σ and about as much from b.
         """
         root = np.sqrt(np.abs(diag))
         return 32.0 * float(np.finfo(float).eps) * 2.0 * float(root.max() * (sigma @ root))
 
     def bias(self, sigma: Array, G: Array) -> float:
         """β at σ; see :func:`usmo.core.dual.bias`."""
-        return bias(self.at(sigma).bias_parts(G))
+        return bias(self.at(sigma).optimality(G))
 
     def imbalance(self, sigma: Array) -> np.longdouble:
-        """Σc1 - Σσ. Shards merge by sum."""
-        return exact_difference(self.c1, sigma)
+        """Σb - Σσ. Shards merge by sum."""
+        return exact_difference(self.b, sigma)
 
     def repair(self, sigma: Array, order: Index | None = None) -> Array:
         """σ made feasible; see :func:`usmo.core.dual.repaired`."""
-        return repaired(sigma, self.c2, self.c1, order)
+        return repaired(sigma, self.c, self.b, order)
 
     def snap(self, sigma: Array, share: float) -> Array:
-        """σ with values within ``share``·c2 of 0, h or c2 put exactly there, then made feasible."""
+        """σ with values within ``share``·c of 0, h or c put exactly there, then made feasible."""
         return self.repair(self.at(sigma).snapped(share).sigma)
 
-    def gap(self, sigma: Array, beta: float, g_u: Array) -> float:
-        """P - D from f - β on U."""
-        return self.at(sigma).slack(g_u + beta) - beta * float(self.imbalance(sigma))
+    def gap(self, sigma: Array, beta: float, g_c: Array) -> float:
+        """P - D from f - β on the rows with c > 0."""
+        return self.at(sigma).slack(g_c + beta) - beta * float(self.imbalance(sigma))
 
-    def certificate_parts(self, sigma: Array, beta: float, g_p: Array, g_u: Array) -> Partial:
-        """What a certificate needs from these rows, from Kα on P and on U (f without β).
-
-        ``maxima`` are the two terms of the violation, and the same beyond the rounding of each row's own f.
-        """
-        point = self.at(sigma)
-        quad = float(self.c1 @ g_p - sigma @ g_u)
-        risk = float(-(self.c1 @ (g_p + beta)) + (self.c2 * loss(g_u + beta)).sum())
-        sums = quad, risk, point.slack(g_u + beta), point.concave_part(), self.imbalance(sigma)
-        return Partial(sums, (*point.extremes(g_u), *point.extremes(g_u, ROW_ROUNDING * np.abs(g_u))))
+    def objective_parts(self, sigma: Array, beta: float, g_b: Array, g_c: Array) -> Partial:
+        """What a certificate needs from these rows for one β, from Kα on ``b_rows`` and on ``c_rows``."""
+        point, f = self.at(sigma), g_c + beta
+        quad = float(self.b @ g_b - sigma @ g_c)
+        losses = self.c * loss(f)
+        risk = float(losses.sum() - self.b @ (g_b + beta))
+        return Partial((quad, risk, point.slack(f, losses), point.concave_part(), self.imbalance(sigma)))
 
     def certificate(
-        self, sigma: Array, beta: float, g_p: Array, g_u: Array, *, convex: bool = True
+        self, sigma: Array, beta: float, g_b: Array, g_c: Array, *, convex: bool = True
     ) -> Certificate:
-        """The certificate of (σ, β) from Kα on P and on U, which the caller computes anew."""
-        return Certificate.of(self.certificate_parts(sigma, beta, g_p, g_u), beta, self.total, convex)
+        """The certificate of (σ, β) from Kα on ``b_rows`` and on ``c_rows``, which the caller computes anew."""
+        parts = self.objective_parts(sigma, beta, g_b, g_c)
+        return Certificate.of(parts, self.at(sigma).violation(g_c), beta, self.total, convex)

@@ -1,77 +1,115 @@
-"""A validated training table: which rows are labelled positives, which are unlabelled, with what weight."""
+"""A validated training table: which rows are labelled positive, unlabelled or labelled negative, with what weight."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from usmo.core.arrays import Array, Index
-from usmo.core.problem import PUProblem
+from usmo.core.labels import Part, Risk, label_problem, refuse_unbounded
+from usmo.core.problem import Problem
+from usmo.core.targets import LabelRule
 from usmo.system import caller
+
+_SMALLEST_PROPENSITY = 0.01
+"""Propensities below are raised to it: a single row of a smaller one would weigh more than a hundred others."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows X with two kinds of labels. Rows of weight zero are in neither index."""
+    """Rows X with their kinds of labels. Rows of weight zero are in no index.
+
+    ``propensity`` is the probability that a positive with the values of this row is labelled, for each row, if known.
+    """
 
     X: Any
     classes: np.ndarray
     labelled: Index
     unlabelled: Index
     weight: Array | None
+    negatives: Index = field(default_factory=lambda: np.arange(0))
+    propensity: Array | None = None
 
     @property
     def rows(self) -> Index:
         """The rows of positive weight."""
-        return np.union1d(self.labelled, self.unlabelled)
+        return np.union1d(np.union1d(self.labelled, self.unlabelled), self.negatives)
 
     @classmethod
-    def of(cls, X: Any, y: Any, sample_weight: Any, *, square: bool) -> Table:
-        """Check what scikit-learn does not: two values of y, weights on both sides, a square kernel matrix."""
-        check_classification_targets(y)
-        classes = np.unique(y)
-        if len(classes) > 2:
-            raise ValueError(
-                "Only binary classification is supported. y must hold two values, the greater marking labelled "
-                f"positives; got {len(classes)} values"
-            )
-        if len(classes) < 2:
-            raise ValueError(
-                "y must hold two values, the greater marking labelled positives and the other unlabelled rows; "
-                f"got only one class: {classes.tolist()}"
-            )
-        warn_of_text(classes)
+    def of(cls, X: Any, y: Any, rule: LabelRule, sample_weight: Any, *, square: bool) -> Table:
+        """Check what scikit-learn does not: weights of each kind, a square kernel matrix."""
         if square and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be a square kernel matrix with kernel='precomputed', got shape {X.shape}")
         if sparse.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        weight, positive = None, np.ones(len(y), dtype=bool)
+        kinds = rule.kinds(y)
+        weight, positive = None, np.ones(len(kinds), dtype=bool)
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             positive = weight > 0
-        labelled = np.flatnonzero((y == classes[1]) & positive)
-        unlabelled = np.flatnonzero((y == classes[0]) & positive)
-        for rows, name in ((labelled, "labelled positive"), (unlabelled, "unlabelled")):
-            if len(rows) == 0:
+        rows = [np.flatnonzero((kinds == kind) & positive) for kind in (1, 0, -1)]
+        for part, name in zip(rows[:2], ("labelled positive", "unlabelled"), strict=True):
+            if len(part) == 0:
                 raise ValueError(f"sample_weight leaves only one class: no {name} row has a positive weight")
-        return cls(X, classes, labelled, unlabelled, weight)
+        return cls(X, rule.classes, rows[0], rows[1], weight, rows[2])
 
-    def problem(self, prior: float, lam: float, scenario: str) -> PUProblem:
-        """The training problem. In the censored scenario all rows are the unlabelled sample."""
-        unlabelled = self.rows if scenario == "censored" else self.unlabelled
-        return PUProblem.from_prior(float(prior), float(lam), self.labelled, unlabelled, self.weight)
+    def sample(self, scenario: str) -> Index:
+        """The rows that the prior refers to: the unlabelled ones, or all rows in the censored scenario."""
+        return self.rows if scenario == "censored" else self.unlabelled
 
+    def sample_weight(self, rows: Index) -> Array:
+        """The weights of these rows."""
+        return np.ones(len(rows)) if self.weight is None else self.weight[rows]
 
-def warn_of_text(classes: np.ndarray) -> None:
-    """Tell the user which of two texts counts as the label of positives."""
-    if classes.dtype.kind in "OUS":
-        caller.warn(
-            f"y holds text: {classes[1]!r}, the greater value, counts as labelled positive, {classes[0]!r} as "
-            "unlabelled"
-        )
+    def problem(self, prior: float, lam: float, risk: Risk) -> Problem:
+        """The training problem."""
+        weight = self.weight
+        if self.propensity is not None:
+            weight = (1.0 if weight is None else weight) / self.propensity
+        positives, negatives = Part.of(self.labelled, weight), Part.of(self.negatives, self.weight)
+        sample = Part.of(self.sample(risk.scenario), self.weight)
+        problem = label_problem(risk, float(prior), float(lam), positives, sample, negatives)
+        refuse_unbounded(problem, "give a prior between 0 and 1")
+        return problem
+
+    @property
+    def implied_prior(self) -> float:
+        """The prior that the propensities imply in the censored scenario, Σ_P(w/e) / Σw."""
+        assert self.propensity is not None
+        counted = self.sample_weight(self.labelled) / self.propensity[self.labelled]
+        return float(counted.sum() / self.sample_weight(self.rows).sum())
+
+    def with_propensity(self, propensity: Any, scenario: str) -> Table:
+        """The table with the propensity of each labelled row; a number stands for that of all."""
+        if scenario != "censored":
+            raise ValueError(f"propensity needs scenario='censored', got scenario={scenario!r}")
+        n = self.X.shape[0]
+        e = np.asarray(propensity, dtype=np.float64)
+        e = np.full(n, float(e)) if e.ndim == 0 else e
+        if e.shape != (n,):
+            raise ValueError(f"propensity must be a number or hold one number per row, {n}; got shape {e.shape}")
+        own = e[self.labelled]
+        if not ((own > 0.0) & (own <= 1.0)).all():
+            bad = float(own[~((own > 0.0) & (own <= 1.0))][0])
+            raise ValueError(f"propensity of labelled rows must lie in (0, 1], got {bad}")
+        few = own < _SMALLEST_PROPENSITY
+        if few.any():
+            caller.warn(
+                f"propensity of {np.count_nonzero(few)} labelled rows is below {_SMALLEST_PROPENSITY:g} and was raised "
+                "to it, so that single rows do not decide the fit"
+            )
+            own = np.maximum(own, _SMALLEST_PROPENSITY)
+        e = np.ones(n)
+        e[self.labelled] = own
+        table = replace(self, propensity=e)
+        if not table.implied_prior < 1.0:
+            raise ValueError(
+                f"propensity implies {table.implied_prior:.4g} positives per row: the weights 1/e of the {len(own)} "
+                f"labelled rows sum to more than the {len(self.rows)} rows; raise the propensities"
+            )
+        return table

@@ -12,14 +12,14 @@ import numpy as np
 
 from usmo.core.arrays import Array, Index
 from usmo.core.certificate import Certificate
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.core.shards import PerShard, SubShards
 from usmo.core.solution import EvaluatedPoint, Solution
 from usmo.core.table import Table
 from usmo.dask.cluster import ClusterShards
 from usmo.dask.collections import Block
 from usmo.dask.driver import retry_on_loss
-from usmo.dask.partitions import Masses, Partitions, parts_of, problem_of
+from usmo.dask.partitions import Partitions, Recipe, SampleRows, problem_of, sample_rows
 from usmo.fitting.certify import CertificateShard, Certified, certify_shards, refuse_overflow
 from usmo.fitting.checkpoint import Checkpoint, text_digest
 from usmo.fitting.kernel import Attempt, solve_and_refine
@@ -34,6 +34,13 @@ from usmo.solvers.block_shards import BlockShard
 from usmo.solvers.stopping import Progress, Save
 
 
+@dataclass
+class SampledCertificate(CertificateShard):
+    """With the rows that the threshold is chosen on."""
+
+    sample_rows: SampleRows
+
+
 class TableShard:
     """A block, its part of the problem, and the shards that the solver and the certificate keep for its rows."""
 
@@ -41,12 +48,12 @@ class TableShard:
     certificate: CertificateShard
 
     def __init__(
-        self, block: Block, classes: np.ndarray, scenario: str, prior: float, lam: float, masses: Masses,
-        kernel: Kernel, first: int,
+        self, block: Block, recipe: Recipe, kernel: Kernel, first: int
     ) -> None:  # fmt: skip
         compile_kernel_solvers()
         self.X, self.kernel, self.first = block.X, kernel, first
-        self.problem = problem_of(block, classes, scenario, prior, lam, masses)
+        self.problem = problem_of(block, recipe)
+        self.sample_rows = sample_rows(block, self.problem, recipe)
 
 
 @dataclass(frozen=True)
@@ -67,25 +74,25 @@ class BlockProblem:
     def __init__(self, table: Partitions, spec: Specification, sample: Table, prior: float, lam: float) -> None:
         assert spec.kernel is not None
         self.table, self.spec, self.kernel = table, spec, spec.kernel
-        self.recipe = table.classes, spec.scenario, prior, lam, table.masses(spec.scenario)
-        parts = table.gather(_describe, self.kernel, *self.recipe)
-        self.sizes = [len(part.unlabelled) for part in parts]
-        both = [
-            (part.labelled + first, part.unlabelled + first)
+        self.recipe = table.recipe(spec.risk, prior, lam)
+        parts = table.gather(_describe, self.kernel, self.recipe)
+        self.sizes = [part.problem.n for part in parts]
+        problems = [
+            replace(part.problem, b_rows=part.problem.b_rows + first, c_rows=part.problem.c_rows + first)
             for part, first in zip(parts, table.firsts, strict=True)
         ]
-        positives, unlabelled = (np.concatenate([rows[k] for rows in both]) for k in (0, 1))
-        c1, c2 = (np.concatenate([part.weights[k] for part in parts]) for k in (0, 1))
-        self.problem = PUProblem(positives, unlabelled, c1, c2)
+        self.problem = Problem(
+            *(np.concatenate([getattr(one, name) for one in problems]) for name in ("b_rows", "c_rows", "b", "c"))
+        )
         self.P_rows = rows_together([part.P_rows for part in parts])
         largest = max(part.largest for part in parts)
         refuse_overflow(largest, self.problem.total, table.rows)
         small = KernelMatrix(sample.X, self.kernel)
         self.psd = small.is_psd(sample.rows)
         spread = small.spread(sample.rows) if self.kernel.name == "rbf" else 0.0
-        c2_max = float(self.problem.c2.max())
+        c2_max = float(self.problem.c.max())
         self.dtype = blocks.float_type(self.kernel.name, largest, spread, c2_max, self.problem.total, spec.tol)
-        sums = table.gather(_unlabelled_sums, table.classes, spec.scenario, self.kernel, self.problem.n)
+        sums = table.gather(_row_sums, self.recipe, self.kernel, self.problem.n)
         self.centre = None if sums[0] is None else np.sum(sums, axis=0) / self.problem.n
 
     def digest(self) -> str:
@@ -120,14 +127,14 @@ class BlockProblem:
 
         firsts = PerShard(np.cumsum([0, *self.sizes[:-1]]).tolist())
         with nullcontext() if file is None else file.file:
-            return retry_on_loss(self.table, TableShard, (*self.recipe, self.kernel, firsts), attempt)
+            return retry_on_loss(self.table, TableShard, (self.recipe, self.kernel, firsts), attempt)
 
     def _solve(
         self, shards: ClusterShards, attempt: Attempt, cache_size: float, progress: Progress | None, save: Save
     ) -> Solution:
         problem = self.problem
         dtype = np.dtype(np.float64 if attempt.number > 1 else self.dtype)
-        shards.gather(_open_rows, dtype, problem.n, self.centre, self.P_rows, problem.c1 / problem.total)
+        shards.gather(_open_rows, dtype, problem.n, self.centre, self.P_rows, problem.b / problem.total)
         rows = BlockRows(
             SubShards(shards, "rows"), self.sizes, dtype, cache_size, problem.n * problem.p, least=blocks.BLOCK
         )
@@ -167,30 +174,25 @@ class _Resume:
 class _Description:
     """What the driver needs to know of a block."""
 
-    labelled: Index
-    unlabelled: Index
-    weights: tuple[Array, Array]
+    problem: Problem
     P_rows: Any
     largest: float
 
 
-def _describe(
-    block: Block, kernel: Kernel, classes: np.ndarray, scenario: str, prior: float, lam: float, masses: Masses
-) -> _Description:
-    problem = problem_of(block, classes, scenario, prior, lam, masses)
-    labelled, unlabelled, weights = problem.positives, problem.unlabelled, (problem.c1, problem.c2)
+def _describe(block: Block, kernel: Kernel, recipe: Recipe) -> _Description:
+    problem = problem_of(block, recipe)
     used = problem.rows
     largest = float(np.abs(KernelMatrix(block.X, kernel).diag(used)).max(initial=0.0)) if len(used) else 0.0
-    return _Description(labelled, unlabelled, weights, block.X[labelled], largest)
+    return _Description(problem, block.X[problem.b_rows], largest)
 
 
-def _unlabelled_sums(block: Block, classes: np.ndarray, scenario: str, kernel: Kernel, n: int) -> Array | None:
-    return row_sums(block.X[parts_of(block, classes, scenario)[1]], kernel, n)
+def _row_sums(block: Block, recipe: Recipe, kernel: Kernel, n: int) -> Array | None:
+    return row_sums(block.X[problem_of(block, recipe).c_rows], kernel, n)
 
 
 def _open_rows(shard: TableShard, dtype: Any, n: int, centre: Array | None, P_rows: Any, share: Array) -> None:
     """Make the shard of the block solver."""
-    own = shard.X[shard.problem.unlabelled]
+    own = shard.X[shard.problem.c_rows]
     shard.rows = BlockShard.of_rows(own, shard.kernel, dtype, n, centre, shard.first, P_rows, share)
 
 
@@ -201,10 +203,10 @@ def _rows_at(shard: TableShard, rows: Index) -> Any:
 def _evaluate(shard: TableShard, vectors: Any, alpha: Array, sigma: Array) -> None:
     """Compute f - β on all rows in use anew, in float64."""
     matrix = KernelMatrix(vectors, shard.kernel)
-    rows = shard.problem.positives, shard.problem.unlabelled
-    g_p, g_u = (matrix.cross_product(shard.X[part], alpha) for part in rows)
-    shard.certificate = CertificateShard(shard.problem, np.array(sigma), g_p, g_u)
+    rows = shard.problem.b_rows, shard.problem.c_rows
+    g_b, g_c = (matrix.cross_product(shard.X[part], alpha) for part in rows)
+    shard.certificate = SampledCertificate(shard.problem, np.array(sigma), g_b, g_c, shard.sample_rows)
 
 
 def _get_values(shard: CertificateShard) -> Array:
-    return shard.g_u
+    return shard.g_c

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import dask
 import numpy as np
-import pandas as pd
 from dask.base import is_dask_collection
 from dask.utils import is_dataframe_like, is_series_like
 from scipy import sparse
@@ -110,12 +109,8 @@ def checked_block(k: int, columns: int, part: Any, label: Any, weight: Any) -> B
     X, y = as_rows(part, columns, where), np.asarray(label)
     if y.shape != (X.shape[0],):
         raise ValueError(f"y must have one value per row: {where} has {X.shape[0]} rows, y has shape {y.shape}")
-    if y.dtype.kind == "O":
-        if pd.isna(y).any():
-            raise ValueError(f"y must have no missing values; partition {k} has some")
-        y = y.astype(str) if all(isinstance(value, str) for value in y) else np.array(y.tolist())
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError(f"y must be finite; partition {k} has NaN or infinity")
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        raise ValueError(f"y must be finite; partition {k} has infinity")
     if weight is not None:
         weight = np.asarray(weight, dtype=np.float64)
         if weight.shape != y.shape:

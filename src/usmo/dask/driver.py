@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from distributed import Client, get_client
 
 from usmo.core.arrays import Array, Index
+from usmo.core.labels import check_class_weight
 from usmo.core.shards import ShardLost
 from usmo.core.table import Table
 from usmo.dask.cluster import ClusterShards
-from usmo.dask.partitions import Partitions
-from usmo.estimators.preparation import PRIOR_ROWS, Choices, choose
+from usmo.dask.partitions import KINDS, Partitions
+from usmo.estimators.preparation import PRIOR_ROWS, Choices, choose, resolve_eta, specification
 from usmo.fitting.checkpoint import StateFile
 from usmo.fitting.select import rows_limit
 from usmo.fitting.specification import Specification
@@ -71,6 +73,23 @@ def sample_and_choose(model: Any, table: Partitions, spec: Specification) -> tup
     most = max(PRIOR_ROWS, rows_limit(spec)) if model.lam == "cv" else PRIOR_ROWS
     sample, rows = table.sample(most, model.scenario, spec.seed)
     return sample, rows, choose(sample, spec, model.prior, model.lam)
+
+
+def cluster_specification(
+    model: Any, table: Partitions, propensity: Any, gamma: float | None = None
+) -> Specification:
+    """The specification of an estimator for a table on the workers."""
+    check_class_weight(model.class_weight)
+    if propensity is not None:
+        raise ValueError("propensity does not work on a cluster")
+    counts = np.sum([summary.counts for summary in table.summaries], axis=0)
+    eta = 0.0
+    if counts[KINDS.index(-1)]:
+        unlabelled = counts.sum() if model.scenario == "censored" else counts[KINDS.index(0)]
+        eta = resolve_eta(model.eta, float(counts[KINDS.index(-1)]), float(unlabelled))
+        if eta == 1.0:
+            raise ValueError("eta must be below 1 on a cluster, got 1: then no unlabelled row is evaluated")
+    return replace(specification(model, None, gamma), eta=eta)
 
 
 def set_columns(model: Any, table: Partitions) -> None:

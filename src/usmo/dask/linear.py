@@ -14,15 +14,15 @@ from sklearn.utils._param_validation import Interval
 import usmo.estimators.linear
 from usmo.core.arrays import Array
 from usmo.core.table import Table
-from usmo.dask.driver import current_client, sample_and_choose, set_columns
+from usmo.dask.driver import cluster_specification, current_client, sample_and_choose, set_columns
 from usmo.dask.linear_fit import ClusterFit, fit_cluster, set_cluster_decision
 from usmo.dask.partitions import Partitions, partitions
 from usmo.dask.prediction import LazyPredictions
 from usmo.estimators.callbacks import callback_bridge
 from usmo.estimators.fit_warnings import warn_if_short
-from usmo.estimators.preparation import Choices, specification
+from usmo.estimators.preparation import Choices
 from usmo.estimators.training import replace_attributes
-from usmo.estimators.types import Lam, Prior, Scenario, Threshold
+from usmo.estimators.types import ClassWeight, Eta, Lam, Prior, Scenario, Threshold
 from usmo.fitting.progress import combined, printed
 
 
@@ -60,6 +60,8 @@ class LinearPUSVC(LazyPredictions, usmo.estimators.linear.LinearPUSVC):
         prior: Prior = "estimate",
         *,
         lam: Lam = 1e-2,
+        class_weight: ClassWeight = "balanced",
+        eta: Eta = "auto",
         scenario: Scenario = "case-control",
         threshold: Threshold = "prior",
         tol: float = 1e-3,
@@ -72,20 +74,21 @@ class LinearPUSVC(LazyPredictions, usmo.estimators.linear.LinearPUSVC):
         checkpoint_seconds: float = 30.0,
     ) -> None:
         super().__init__(
-            prior, lam=lam, scenario=scenario, threshold=threshold, tol=tol, max_iter=max_iter, max_time=max_time,
+            prior, lam=lam, class_weight=class_weight, eta=eta, scenario=scenario,
+            threshold=threshold, tol=tol, max_iter=max_iter, max_time=max_time,
             warm_start=warm_start, random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, context: Any) -> None:
         if not is_dask_collection(X):
             if self.checkpoint is not None:
                 raise ValueError("checkpoint needs a Dask collection for X; PUSVC has one for tables in memory")
-            super()._fit(X, y, sample_weight, context)
+            super()._fit(X, y, sample_weight, propensity, context)
             return
         table = partitions(current_client(), X, y, sample_weight)
-        spec = specification(self, None)
+        spec = cluster_specification(self, table, propensity)
         sample: Table | None = None
         if self.prior == "estimate" or self.lam == "cv":
             sample, _, choices = sample_and_choose(self, table, spec)

@@ -13,13 +13,14 @@ from distributed import get_worker
 from scipy import sparse
 
 from usmo.core.arrays import Array
+from usmo.core.problem import Problem
 from usmo.core.shards import Partial, Shards
 from usmo.core.solution import PassRecord
 from usmo.core.table import Table
 from usmo.dask.cluster import ClusterShards
 from usmo.dask.collections import Block
 from usmo.dask.driver import LinearState, retry_on_loss
-from usmo.dask.partitions import Masses, Partitions, problem_of
+from usmo.dask.partitions import Partitions, Recipe, SampleRows, problem_of, sample_rows
 from usmo.estimators.decision import CALIBRATED_P, CALIBRATED_U, set_decision_of_shards
 from usmo.fitting.checkpoint import StateFile, text_digest
 from usmo.fitting.linear import GAP_SHARE, LinearModel, certify_linear, refuse_large
@@ -46,19 +47,26 @@ class ClusterFit:
     beta: float
 
 
+class SampledShard(LinearShard):
+    """With the rows that the threshold is chosen on."""
+
+    def __init__(self, features: Any, problem: Problem, centre: Array | None, sample: SampleRows) -> None:
+        super().__init__(features, problem, centre)
+        self.sample_rows = sample
+
+
 def open_shard(
-    block: Block, classes: np.ndarray, scenario: str, prior: float, lam: float, masses: Masses, mapped: Any,
-    centre: Array | None, neighbours: int,
+    block: Block, recipe: Recipe, mapped: Any, centre: Array | None, neighbours: int
 ) -> LinearShard:  # fmt: skip
     """The shard of a block. ``neighbours`` is the number of shards per worker, which share its memory."""
     compile_linear_solver()
-    problem = problem_of(block, classes, scenario, prior, lam, masses)
+    problem = problem_of(block, recipe)
     features: Any = ArrayFeatures(block.X)
     if mapped is not None:
         limit = get_worker().memory_manager.memory_limit
         most = None if limit is None else int(limit / _SHARE / neighbours / 8)
         features = mapped_features(block.X, mapped, most)
-    return LinearShard(features, problem, centre)
+    return SampledShard(features, problem, centre, sample_rows(block, problem, recipe))
 
 
 def fit_cluster(
@@ -86,11 +94,11 @@ def fit_cluster(
     shift = np.zeros(width) if centre is None else centre
     file = None
     if spec.checkpoint is not None:
-        digest = text_digest((table.digest(), prior, lam, spec.scenario))
+        digest = text_digest((table.digest(), prior, lam, spec.risk))
         file = StateFile(spec.checkpoint, spec.checkpoint_seconds, digest)
     state = LinearState(file, width, start)
     neighbours = -(-len(table.blocks) // max(1, len(table.client.nthreads())))
-    recipe = table.classes, spec.scenario, prior, lam, table.masses(spec.scenario), mapped, centre, neighbours
+    recipe = table.recipe(spec.risk, prior, lam), mapped, centre, neighbours
 
     def report(record: PassRecord, w: Array) -> bool | None:
         assert progress is not None
@@ -120,9 +128,9 @@ def set_cluster_decision(model: Any, sample: Table | None, shards: Shards, beta:
     """Set threshold and calibration; shards have the attributes of :class:`usmo.fitting.certify.CertificateShard`."""
     shards.merge(_set_values, beta)
     parts = shards.gather(_some_values, CALIBRATED_P // shards.size, CALIBRATED_U // shards.size)
-    f_p, c1, f_u, c2 = (np.concatenate([part[k] for part in parts]) for k in range(4))
-    # c1 and c2 are proportional to the weights
-    set_decision_of_shards(model, sample, shards, (f_p, c1 / c1.max()), (f_u, c2 / c2.max()))
+    f_p, b, f_u, weight = (np.concatenate([part[k] for part in parts]) for k in range(4))
+    # b is proportional to the weights
+    set_decision_of_shards(model, sample, shards, (f_p, b / b.max()), (f_u, weight / weight.max()))
 
 
 def _largest(shard: LinearShard) -> Partial:
@@ -131,16 +139,16 @@ def _largest(shard: LinearShard) -> Partial:
 
 def _set_values(shard: Any, beta: float) -> Partial:
     """Give a shard the attributes of :class:`usmo.estimators.threshold.ValueShard`."""
-    shard.f, shard.weight = shard.g_u + beta, shard.problem.c2
-    shard.f_p = shard.g_p + beta
+    shard.f, shard.weight = (shard.g_c + beta)[shard.sample_rows.place], shard.sample_rows.weight
+    shard.f_p = shard.g_b + beta
     return Partial()
 
 
 def _some_values(shard: Any, most_p: int, most_u: int) -> tuple[Array, Array, Array, Array]:
     """f and weight of every k-th row, weights multiplied by k."""
     step_p, step_u = (1 + len(f) // max(1, most) for f, most in ((shard.f_p, most_p), (shard.f, most_u)))
-    on_p = shard.f_p[::step_p], step_p * shard.problem.c1[::step_p]
-    return *on_p, shard.f[::step_u], step_u * shard.problem.c2[::step_u]
+    on_p = shard.f_p[::step_p], step_p * shard.problem.b[::step_p]
+    return *on_p, shard.f[::step_u], step_u * shard.weight[::step_u]
 
 
 def _column_sums(block: Block, mapped: Any) -> Array | None:

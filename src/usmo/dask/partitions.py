@@ -17,8 +17,10 @@ from distributed import Client, Future
 from scipy import sparse
 
 from usmo.core.arrays import Array, Index, exact_sum
-from usmo.core.problem import PUProblem
-from usmo.core.table import Table, warn_of_text
+from usmo.core.labels import Part, Risk, label_problem
+from usmo.core.problem import Problem
+from usmo.core.table import Table
+from usmo.core.targets import LabelRule, known_values, label_rule
 from usmo.dask.cluster import awaited, sent_once
 from usmo.dask.collections import (
     Block,
@@ -32,24 +34,28 @@ from usmo.dask.collections import (
 from usmo.fitting.checkpoint import text_digest
 from usmo.kernels.tables import rows_together
 
+KINDS = (1, 0, -1)
+"""Labelled positive, unlabelled, labelled negative: the values of y in a block."""
+
 
 class BlockSummary(NamedTuple):
-    """What the driver knows of a block: for each value of y the rows of positive weight, and their largest weight."""
+    """What the driver knows of a block: for each kind the rows of positive weight, and their largest weight."""
 
     rows: int
-    values: np.ndarray
     counts: list[int]
     tops: list[float]
     is_sparse: bool
 
 
-class Masses(NamedTuple):
-    """For P and for U: the largest weight, and the sum of weights divided by it."""
+class Recipe(NamedTuple):
+    """What turns a block into its part of the problem. For P, the sample and N: the largest weight over all blocks, and
+    the sum of weights divided by it."""
 
-    top_p: float
-    p: float
-    top_u: float
-    u: float
+    risk: Risk
+    prior: float
+    lam: float
+    tops: list[float]
+    totals: list[float]
 
 
 @dataclass(frozen=True)
@@ -82,29 +88,26 @@ class Partitions:
         """The number of each block's first row."""
         return np.cumsum([0] + [summary.rows for summary in self.summaries[:-1]]).tolist()
 
-    def _of_class(self, field: str, value: Any) -> list[Any]:
-        """A field of the summaries for one value of y, 0 for blocks without that value."""
-        return [
-            next((x for x, v in zip(getattr(s, field), s.values, strict=True) if v == value), 0)
-            for s in self.summaries
-        ]
+    @property
+    def has_negatives(self) -> bool:
+        return any(summary.counts[KINDS.index(-1)] for summary in self.summaries)
 
     def sample(self, most: int, scenario: str, seed: int) -> tuple[Table, Index]:
         """At most ``most`` labelled and as many unlabelled rows, drawn at random, and their row numbers.
 
         In the censored scenario the ratio of the two matters, so both are sampled at one rate, at least one row each.
         """
-        counts = np.array([self._of_class("counts", value) for value in self.classes]).T
-        unlabelled, labelled = counts.sum(axis=0)
-        rates = [min(1.0, most / unlabelled), min(1.0, most / labelled)]
+        counts = np.array([summary.counts for summary in self.summaries])
+        total = counts.sum(axis=0)
+        rates = [min(1.0, most / max(1, count)) for count in total]
         if scenario == "censored":
-            rates = [min(1.0, 2 * most / (unlabelled + labelled))] * 2
-        rates = [max(rate, 1.0 / count) for rate, count in zip(rates, (unlabelled, labelled), strict=True)]
+            rates = [min(1.0, 2 * most / total.sum())] * len(KINDS)
+        rates = [max(rate, 1.0 / max(1, count)) for rate, count in zip(rates, total, strict=True)]
         # 1e-9 more than the share, so that a single row is not lost to rounding
         wanted = np.diff(np.floor(np.cumsum(counts, axis=0) * rates + 1e-9), axis=0, prepend=0).astype(int)
         parts = self._results(
             [
-                self.client.submit(_sampled, block, self.classes, wanted[k].tolist(), seed + k, pure=False)
+                self.client.submit(_sampled, block, wanted[k].tolist(), seed + k, pure=False)
                 for k, block in enumerate(self.blocks)
             ]
         )
@@ -112,14 +115,14 @@ class Partitions:
         y = np.concatenate([part.y for part, _ in parts])
         weight = np.concatenate([part.weight for part, _ in parts]) if self.weighted else None
         rows = np.concatenate([rows + first for (_, rows), first in zip(parts, self.firsts, strict=True)])
-        return Table.of(X, y, weight, square=False), rows
+        return Table.of(X, y, LabelRule(self.classes, 1, -1), weight, square=False), rows
 
-    def masses(self, scenario: str) -> Masses:
-        """The weights of P and of the unlabelled sample."""
-        tops = [float(max(self._of_class("tops", value))) for value in self.classes]
-        top_p, top_u = tops[1], max(tops) if scenario == "censored" else tops[0]
-        p, u = np.sum(self.gather(_masses, self.classes, scenario, top_p, top_u), axis=0)
-        return Masses(top_p, float(p), top_u, float(u))
+    def recipe(self, risk: Risk, prior: float, lam: float) -> Recipe:
+        """What turns a block into its part of the problem."""
+        p, u, n = np.max([summary.tops for summary in self.summaries], axis=0).tolist()
+        tops = [p, max(p, u, n) if risk.scenario == "censored" else u, n]
+        totals = np.sum(self.gather(_masses, risk.scenario, tops), axis=0).tolist()
+        return Recipe(risk, prior, lam, tops, totals)
 
     def digest(self) -> str:
         """A digest of all blocks, computed on the workers."""
@@ -145,6 +148,9 @@ def partitions(client: Client, X: Any, y: Any, sample_weight: Any = None) -> Par
             for k, (part, label, weight) in enumerate(zip(rows, labels, weights, strict=True))
         ],
     )
+    values = client.gather([client.submit(_values, block, pure=False) for block in blocks])
+    rule = label_rule(np.unique(np.concatenate([some for some, _ in values])), any(lack for _, lack in values))
+    blocks = [client.submit(_with_kinds, block, rule, pure=False) for block in blocks]
     summaries = client.gather([client.submit(_summary, block, pure=False) for block in blocks])
     for k, summary in enumerate(summaries):
         if summary.is_sparse != summaries[0].is_sparse:
@@ -152,18 +158,10 @@ def partitions(client: Client, X: Any, y: Any, sample_weight: Any = None) -> Par
             raise ValueError(
                 f"X must be dense or CSR throughout: partition 0 is {first}, partition {k} is {other}"
             )
-    classes = np.unique(np.concatenate([summary.values for summary in summaries]))
-    if len(classes) != 2:
-        raise ValueError(
-            "y must hold two values, the greater marking labelled positives and the other unlabelled rows; got "
-            f"{len(classes)}: {classes[:5].tolist()}"
-        )
-    warn_of_text(classes)
-    table = Partitions(client, blocks, summaries, columns, names, classes, sample_weight is not None)
-    for value, name in zip(classes, ("unlabelled", "labelled positive"), strict=True):
-        if not sum(table._of_class("counts", value)):
+    for k, name in enumerate(("labelled positive", "unlabelled")):
+        if not sum(summary.counts[k] for summary in summaries):
             raise ValueError(f"sample_weight leaves only one class: no {name} row has a positive weight")
-    return table
+    return Partitions(client, blocks, summaries, columns, names, rule.classes, sample_weight is not None)
 
 
 def _computed(client: Client, values: list[Any]) -> list[Future]:
@@ -172,21 +170,38 @@ def _computed(client: Client, values: list[Any]) -> list[Future]:
     return futures
 
 
-def parts_of(block: Block, classes: np.ndarray, scenario: str) -> tuple[Index, Index]:
-    """The labelled rows of a block, and its rows of the unlabelled sample. Rows of weight zero are in neither."""
+def sample_of(block: Block, scenario: str) -> Index:
+    """The rows of a block that the prior refers to."""
     counted = _counted(block)
-    labelled = np.flatnonzero((block.y == classes[1]) & counted)
-    return labelled, np.flatnonzero(counted if scenario == "censored" else (block.y == classes[0]) & counted)
+    return np.flatnonzero(counted if scenario == "censored" else (block.y == 0) & counted)
 
 
-def problem_of(
-    block: Block, classes: np.ndarray, scenario: str, prior: float, lam: float, masses: Masses
-) -> PUProblem:
+def _parts(block: Block, scenario: str) -> list[Index]:
+    """The rows of P, of the sample and of N. Rows of weight zero are in none."""
+    labelled, negatives = (np.flatnonzero((block.y == kind) & _counted(block)) for kind in (1, -1))
+    return [labelled, sample_of(block, scenario), negatives]
+
+
+def problem_of(block: Block, recipe: Recipe) -> Problem:
     """The part of the problem that a block contributes."""
-    labelled, unlabelled = parts_of(block, classes, scenario)
-    of_p = weights_of(block, labelled, masses.top_p), masses.p
-    of_u = weights_of(block, unlabelled, masses.top_u), masses.u
-    return PUProblem.of_masses(prior, lam, labelled, unlabelled, of_p, of_u)
+    parts = [
+        Part(rows, weights_of(block, rows, top), total)
+        for rows, top, total in zip(_parts(block, recipe.risk.scenario), recipe.tops, recipe.totals, strict=True)
+    ]
+    return label_problem(recipe.risk, recipe.prior, recipe.lam, *parts)
+
+
+class SampleRows(NamedTuple):
+    """Where the rows of the sample lie among those with c > 0, and their weights."""
+
+    place: Index
+    weight: Array
+
+
+def sample_rows(block: Block, problem: Problem, recipe: Recipe) -> SampleRows:
+    """The sample of a block among the rows of its problem."""
+    rows = sample_of(block, recipe.risk.scenario)
+    return SampleRows(np.searchsorted(problem.c_rows, rows), weights_of(block, rows, recipe.tops[1]))
 
 
 def weights_of(block: Block, rows: Index, top: float) -> Array:
@@ -201,26 +216,34 @@ def _on(block: Block, work: Any, args: list[Any]) -> Any:
     return work(block, *args)
 
 
-def _masses(block: Block, classes: np.ndarray, scenario: str, top_p: float, top_u: float) -> list[float]:
-    tops = zip(parts_of(block, classes, scenario), (top_p, top_u), strict=True)
-    return [exact_sum(weights_of(block, rows, top)) for rows, top in tops]
+def _masses(block: Block, scenario: str, tops: list[float]) -> list[float]:
+    parts = zip(_parts(block, scenario), tops, strict=True)
+    return [exact_sum(weights_of(block, rows, top)) for rows, top in parts]
 
 
-def _sampled(block: Block, classes: np.ndarray, sizes: list[int], seed: int) -> tuple[Block, Index]:
+def _sampled(block: Block, sizes: list[int], seed: int) -> tuple[Block, Index]:
     rng = np.random.default_rng(seed)
-    kinds = [np.flatnonzero((block.y == value) & _counted(block)) for value in classes]
+    kinds = [np.flatnonzero((block.y == kind) & _counted(block)) for kind in KINDS]
     parts = zip(kinds, sizes, strict=True)
     rows = np.sort(np.concatenate([rng.choice(rows, min(size, len(rows)), replace=False) for rows, size in parts]))
     return Block(block.X[rows], block.y[rows], None if block.weight is None else block.weight[rows]), rows
 
 
+def _values(block: Block) -> tuple[np.ndarray, bool]:
+    return known_values(block.y)
+
+
+def _with_kinds(block: Block, rule: LabelRule) -> Block:
+    return Block(block.X, rule.kinds(block.y), block.weight)
+
+
 def _summary(block: Block) -> BlockSummary:
-    values, counted = np.unique(block.y), _counted(block)
-    kinds = [(block.y == value) & counted for value in values]
+    counted = _counted(block)
+    kinds = [(block.y == kind) & counted for kind in KINDS]
     weight = np.ones(len(block.y)) if block.weight is None else block.weight
     counts = [int(np.count_nonzero(kind)) for kind in kinds]
     tops = [float(weight[kind].max(initial=0.0)) for kind in kinds]
-    return BlockSummary(len(block.y), values, counts, tops, bool(sparse.issparse(block.X)))
+    return BlockSummary(len(block.y), counts, tops, bool(sparse.issparse(block.X)))
 
 
 def _digest(block: Block) -> str:

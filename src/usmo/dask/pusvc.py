@@ -12,13 +12,13 @@ from usmo.core.arrays import Array, Index
 from usmo.core.table import Table
 from usmo.dask.block_fit import BlockFit, BlockProblem
 from usmo.dask.collections import Block
-from usmo.dask.driver import current_client, sample_and_choose, set_columns
+from usmo.dask.driver import cluster_specification, current_client, sample_and_choose, set_columns
 from usmo.dask.linear_fit import ClusterFit, fit_cluster, set_cluster_decision
 from usmo.dask.partitions import Partitions, partitions, weights_of
 from usmo.dask.prediction import LazyPredictions
 from usmo.estimators.expansion import map_expansion
 from usmo.estimators.fit_warnings import warn_if_short
-from usmo.estimators.preparation import Choices, specification
+from usmo.estimators.preparation import Choices
 from usmo.estimators.pusvc import check_approximation
 from usmo.estimators.training import replace_attributes
 from usmo.fitting.approximate import compare, feature_map
@@ -42,13 +42,13 @@ class PUSVC(LazyPredictions, usmo.estimators.pusvc.PUSVC):
     :class:`usmo.dask.LinearPUSVC`) or "precomputed", and ``solver`` is "auto" or "blocks". Callbacks get no passes.
     """
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, context: Any) -> None:
         if not is_dask_collection(X):
-            super()._fit(X, y, sample_weight, context)
+            super()._fit(X, y, sample_weight, propensity, context)
             return
         self._check()
         table = partitions(current_client(), X, y, sample_weight)
-        spec = specification(self, None, gamma_over(self.gamma, table))
+        spec = cluster_specification(self, table, propensity, gamma_over(self.gamma, table))
         sample, rows, choices = sample_and_choose(self, table, spec)
         if self.approximation is not None:
             self._fit_map(table, spec, sample, rows, choices)
@@ -75,7 +75,7 @@ class PUSVC(LazyPredictions, usmo.estimators.pusvc.PUSVC):
         assert spec.kernel is not None
         assert spec.approximation is not None
         mapped, landmarks = feature_map(sample.X, sample.rows, spec)
-        small = sample.problem(choices.prior, choices.lam, self.scenario)
+        small = sample.problem(choices.prior, choices.lam, spec.risk)
         comparison = compare(small, sample.X, spec.kernel, spec.approximation, mapped, self.tol, spec.seed)
 
         def use(fit: ClusterFit) -> None:

@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from typing_extensions import Self  # type checkers know it without an installation
 
 
+RISK_CONSTRAINTS: dict[str, list[Any]] = {
+    "class_weight": [StrOptions({"balanced"}), dict, None],
+    "eta": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
+}
+"""Parameters of the estimators that minimise the risks of :mod:`usmo.core.labels`."""
+
+
 class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """A classifier with the parameters below. Subclasses implement ``_fit`` and ``decision_function``."""
 
@@ -49,7 +56,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return tags
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, propensity: Any = None) -> Self:
         """Fit the classifier.
 
         Parameters
@@ -57,9 +64,14 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         X : array or sparse matrix of shape (n_samples, n_features)
             The rows; the square kernel matrix if the kernel is precomputed.
         y : array of shape (n_samples,)
-            Two values: the greater marks labelled positives, the other unlabelled rows.
+            Two values: the greater marks labelled positives, the other unlabelled rows. Or -1, 0 and 1 for negative,
+            unlabelled and positive rows. Or missing values (NaN, None) for unlabelled rows, with one value for
+            positives, or two for negatives and positives (the greater).
         sample_weight : array of shape (n_samples,), optional
-            Weight of each row in its mean.
+            Weight of each row: a row of weight two counts as two equal rows.
+        propensity : float or array of shape (n_samples,), optional
+            The probability that a positive row is labelled, if it is not the same for all (``scenario="censored"``).
+            Values of rows that are not labelled positive are ignored. It implies the prior.
         """
         self._validate_params()
         context = None
@@ -68,7 +80,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         before = self.__dict__.copy()
         try:
-            self._fit(X, y, sample_weight, context)
+            self._fit(X, y, sample_weight, propensity, context)
         except BaseException:
             # a failed or interrupted fit leaves the estimator unchanged
             self.__dict__.clear()
@@ -78,7 +90,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, context: Any) -> None:
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> Array:

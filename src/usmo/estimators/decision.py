@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from usmo.core.arrays import Array
-from usmo.core.problem import PUProblem
+from usmo.core.arrays import Array, Index
 from usmo.core.shards import LocalShards, Shards
 from usmo.core.table import Table
 from usmo.estimators.calibration import calibrated
@@ -21,12 +20,15 @@ CALIBRATED_P = 50_000
 """Labelled positives that linear models are calibrated on at most; on a cluster kernel models too."""
 
 
-def set_decision(model: Any, table: Table, problem: PUProblem, f_p: Array, f_u: Array) -> None:
-    """Set threshold, intercept and calibration from f on the (first) labelled positives and on U."""
-    rows_p, rows_u = problem.positives[: len(f_p)], problem.unlabelled
+def set_decision(model: Any, table: Table, on_p: tuple[Index, Array], on_u: tuple[Index, Array]) -> None:
+    """Set threshold, intercept and calibration from (rows, f) of labelled positives and of the unlabelled sample."""
+    (rows, f_p), (sample, f_u) = on_p, on_u
+    w_p, w_u = table.sample_weight(rows), table.sample_weight(sample)
+    if table.propensity is not None:
+        w_p = w_p / table.propensity[rows]
     step = 1 + len(f_u) // CALIBRATED_U
-    w_p, w_u = (np.ones(len(r)) if table.weight is None else table.weight[r] for r in (rows_p, rows_u[::step]))
-    set_decision_of_shards(model, table, LocalShards(ValueShard(f_u, problem.c2)), (f_p, w_p), (f_u[::step], w_u))
+    values = LocalShards(ValueShard(f_u, w_u / w_u.max()))
+    set_decision_of_shards(model, table, values, (f_p, w_p), (f_u[::step], w_u[::step]))
 
 
 def set_decision_of_shards(
@@ -48,7 +50,7 @@ def set_decision_of_shards(
     selection = getattr(model, "selection_", None)
     if selection is not None and table is not None:
         is_p = np.isin(selection.rows, table.labelled)
-        is_u = np.ones_like(is_p) if model.scenario == "censored" else ~is_p
+        is_u = np.isin(selection.rows, table.sample(model.scenario))
         weight = selection.weight
         on_p, on_u = ((selection.held_out[which], weight[which]) for which in (is_p, is_u))
     t = model.threshold_

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from usmo.core.arrays import Array
 from usmo.core.certificate import Certificate
 from usmo.core.solution import PassRecord
-from usmo.estimators.base import PUClassifier
+from usmo.estimators.base import RISK_CONSTRAINTS, PUClassifier
 from usmo.estimators.preparation import ACCEPTED, choose, prepare_table, specification
 from usmo.estimators.training import train
-from usmo.estimators.types import Lam, Prior, Scenario, Threshold
+from usmo.estimators.types import ClassWeight, Eta, Lam, Prior, Scenario, Threshold
 from usmo.kernels.row_blocks import Blocks, PartFeatures
 
 
@@ -36,6 +36,13 @@ class LinearPUSVC(PUClassifier):
     lam : float or "cv", default=1e-2
         Regularisation λ. "cv" chooses it by the PU risk of held-out rows (:mod:`usmo.fitting.select`). The columns
         should have one scale, because λ penalises all of them alike.
+    class_weight : None, "balanced" or {0: w₋, 1: w₊}, default="balanced"
+        Costs of a false alarm (w₋) and of a missed positive (w₊ ≥ w₋). None is 1 and 1, the paper's risk. "balanced" is
+        ½/(1-π) and ½/π if π < ½, so that both classes count alike, and 1 and 1 above: with few positives the ranking
+        is better by far, with many as good (``python -m benchmarks.labels``).
+    eta : "auto" or float in [0, 1], default="auto"
+        Share of the risk of labelled positives and negatives, if y has negatives; the rest is the PU risk. "auto" gives
+        a labelled negative the weight of 20 unlabelled rows.
     scenario : {"case-control", "censored"}, default="case-control"
         "case-control": positives and unlabelled rows were drawn separately. "censored": one sample was drawn
         and some of its positives were labelled, so that all rows together are the unlabelled sample.
@@ -59,7 +66,7 @@ class LinearPUSVC(PUClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        The two values of y; the greater one marks the labelled positives.
+        The value of a row not called positive, and that of a positive.
     coef_ : ndarray of shape (1, n_features)
     intercept_ : ndarray of shape (1,)
         β minus ``threshold_``, the threshold on x·coef_ + β.
@@ -71,6 +78,10 @@ class LinearPUSVC(PUClassifier):
         The class prior used.
     prior_interval_ : tuple of float
         Interval of the estimate; only with ``prior="estimate"``.
+    eta_ : float
+        The share of the PN risk; only if y has negatives.
+    propensity_ : tuple of float
+        The smallest and the largest propensity of the labelled rows; only if they were given.
     certificate_ : Certificate
         As for :class:`PUSVC`: primal and dual objective, gap and optimality conditions.
     n_iter_ : int
@@ -100,6 +111,7 @@ class LinearPUSVC(PUClassifier):
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         **PUClassifier._parameter_constraints,
+        **RISK_CONSTRAINTS,
         "lam": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
         "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1})],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
@@ -112,6 +124,8 @@ class LinearPUSVC(PUClassifier):
         prior: Prior = "estimate",
         *,
         lam: Lam = 1e-2,
+        class_weight: ClassWeight = "balanced",
+        eta: Eta = "auto",
         scenario: Scenario = "case-control",
         threshold: Threshold = "prior",
         tol: float = 1e-3,
@@ -123,6 +137,8 @@ class LinearPUSVC(PUClassifier):
     ) -> None:
         self.prior = prior
         self.lam = lam
+        self.class_weight = class_weight
+        self.eta = eta
         self.scenario = scenario
         self.threshold = threshold
         self.tol = tol
@@ -132,8 +148,8 @@ class LinearPUSVC(PUClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
-        table = prepare_table(self, X, y, sample_weight)
+    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, context: Any) -> None:
+        table = prepare_table(self, X, y, sample_weight, propensity)
         spec = specification(self, table)
         choices = choose(table, spec, self.prior, self.lam)
         train(self, table, spec, choices, self._warm_start(table.X.shape[1]), context)

@@ -25,6 +25,7 @@ def path(
     lams: Iterable[float],
     priors: Iterable[float] | None = None,
     sample_weight: Any = None,
+    propensity: Any = None,
 ) -> list[Classifier]:
     """Fitted copies of ``estimator`` for every prior and every λ, in the order given (λ fastest).
 
@@ -37,6 +38,8 @@ def path(
         Values of λ; from large to small is the cheapest order.
     priors : sequence of float, optional
         Class priors; without them the estimator's own ``prior`` (estimated once if it is "estimate").
+    sample_weight, propensity : optional
+        As for :meth:`usmo.PUSVC.fit`; propensities imply the prior, so ``priors`` is then not accepted.
 
     Examples
     --------
@@ -50,11 +53,13 @@ def path(
     """
     if getattr(estimator, "approximation", None) is not None:
         raise ValueError(f"path fits the exact kernel; got approximation={estimator.approximation!r}")
+    if propensity is not None and priors is not None:
+        raise ValueError("propensity implies the prior: give one of propensity and priors")
     lams = [float(lam) for lam in lams]
     first = clone(estimator)
     for lam in lams:
         first.set_params(lam=lam)._validate_params()
-    table = prepare_table(first, X, y, sample_weight)
+    table = prepare_table(first, X, y, sample_weight, propensity)
     spec = specification(first, table)
     if priors is None:
         given = choose(table, spec, estimator.prior, 1.0)
@@ -64,7 +69,7 @@ def path(
     for prior in priors:
         clone(estimator).set_params(prior=prior)._validate_params()
     grid = [(prior, lam) for prior in priors for lam in lams]
-    fits = fit_path(table, [table.problem(prior, lam, spec.scenario) for prior, lam in grid], spec)
+    fits = fit_path(table, [table.problem(prior, lam, spec.risk) for prior, lam in grid], spec)
     models = []
     for (prior, lam), fit in zip(grid, fits, strict=True):
         model = clone(estimator).set_params(lam=lam)

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
+from usmo.core.labels import check_class_weight
 from usmo.core.table import Table
+from usmo.core.targets import known_values, label_rule, validate_labelled
 from usmo.fitting.select import Selection, select
 from usmo.fitting.specification import Specification
 from usmo.kernels.gamma import resolve_gamma
@@ -25,9 +26,12 @@ ACCEPTED: dict[str, Any] = {
 PRIOR_ROWS = 50_000
 """Most rows of P and of U that the prior estimator gets. It uses at most 20,000 of each (``usmo.priors.base``)."""
 
+NEGATIVE_WEIGHT = 20.0
+"""With eta="auto" a labelled negative weighs this many times an unlabelled row (``python -m benchmarks.labels``)."""
+
 _FIELDS = (
     "scenario", "solver", "tol", "max_iter", "max_time", "checkpoint", "checkpoint_seconds", "approximation",
-    "n_components",
+    "n_components", "class_weight",
 )  # fmt: skip
 """Parameters of an estimator that a specification takes over unchanged."""
 
@@ -37,15 +41,20 @@ def seed_of(random_state: Any) -> int:
     return 0 if random_state is None else int(check_random_state(random_state).randint(2**31))
 
 
-def prepare_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Table:
+def prepare_table(model: Any, X: Any, y: Any, sample_weight: Any, propensity: Any = None) -> Table:
     """Validate the arguments of ``fit``. scikit-learn sets ``n_features_in_`` and column names on the model."""
+    check_class_weight(getattr(model, "class_weight", None))
+    if propensity is not None and model.prior != "estimate":
+        raise ValueError(f"propensity implies the prior: leave prior='estimate', got prior={model.prior!r}")
     if isinstance(X, PartFeatures):
         y = _check_parts(X, y)
+        rule = label_rule(*known_values(y))
         model.n_features_in_ = X.shape[1]
         model.__dict__.pop("feature_names_in_", None)
     else:
-        X, y = validate_data(model, X, y, **ACCEPTED)
-    return Table.of(X, y, sample_weight, square=getattr(model, "kernel", None) == "precomputed")
+        X, y, rule = validate_labelled(model, X, y, **ACCEPTED)
+    table = Table.of(X, y, rule, sample_weight, square=getattr(model, "kernel", None) == "precomputed")
+    return table if propensity is None else table.with_propensity(propensity, model.scenario)
 
 
 def _check_parts(X: PartFeatures, y: Any) -> np.ndarray:
@@ -79,9 +88,25 @@ def specification(model: Any, table: Table | None, gamma: float | None = None) -
     return Specification(
         kernel=kernel,
         cache_size=None if cache_size == "auto" else float(cache_size),
+        eta=0.0 if table is None else table_eta(model, table),
         seed=seed_of(model.random_state),
         **fields,
     )
+
+
+def table_eta(model: Any, table: Table) -> float:
+    """η of an estimator for this table; 0 without labelled negatives."""
+    if len(table.negatives) == 0 or not hasattr(model, "eta"):
+        return 0.0
+    parts = table.negatives, table.sample(model.scenario)
+    return resolve_eta(model.eta, *(float(table.sample_weight(rows).sum()) for rows in parts))
+
+
+def resolve_eta(eta: Any, negatives: float, unlabelled: float) -> float:
+    """The share of the PN risk: given, or by the rule of "auto" from the numbers of rows."""
+    if eta != "auto":
+        return float(eta)
+    return NEGATIVE_WEIGHT * negatives / (NEGATIVE_WEIGHT * negatives + unlabelled)
 
 
 @dataclass(frozen=True)
@@ -105,7 +130,10 @@ class Choices:
 
 def choose(table: Table, spec: Specification, prior: Any, lam: Any) -> Choices:
     """Take the prior and λ as given, or estimate the prior and choose λ on the table."""
-    value, interval = (float(prior), None) if prior != "estimate" else estimate_prior(table, spec)
+    if table.propensity is not None:
+        value, interval = table.implied_prior, None
+    else:
+        value, interval = (float(prior), None) if prior != "estimate" else estimate_prior(table, spec)
     if lam != "cv":
         return Choices(value, float(lam), interval)
     selection = select(table, spec, value, seed=spec.seed)
@@ -113,19 +141,27 @@ def choose(table: Table, spec: Specification, prior: Any, lam: Any) -> Choices:
 
 
 def estimate_prior(table: Table, spec: Specification) -> tuple[float, tuple[float, float]]:
-    """The prior and its interval, from a sample of at most ``PRIOR_ROWS`` rows of P and of U."""
+    """The prior and its interval, from a sample of at most ``PRIOR_ROWS`` rows of P and of U.
+
+    Labelled negatives are left out: they tell more only if they are a random sample of the negatives, and rows that
+    someone has looked at rarely are.
+    """
     rng = np.random.default_rng(spec.seed)
     parts = [
         part if len(part) <= PRIOR_ROWS else np.sort(rng.choice(part, PRIOR_ROWS, replace=False))
         for part in (table.labelled, table.unlabelled)
     ]
-    if spec.scenario == "censored" and len(parts[0]) + len(parts[1]) < len(table.rows):
+    both = np.union1d(table.labelled, table.unlabelled)
+    if spec.scenario == "censored" and len(parts[0]) + len(parts[1]) < len(both):
         # the ratio of the two parts matters here, so both are sampled at one rate
-        rows = np.sort(rng.choice(table.rows, 2 * PRIOR_ROWS, replace=False))
+        rows = np.sort(rng.choice(both, 2 * PRIOR_ROWS, replace=False))
     else:
         rows = np.union1d(*parts)
     X = as_features(table.X).take(rows)
     weight = None if table.weight is None else table.weight[rows]
     is_labelled = np.isin(rows, table.labelled)
     estimate = Consensus(scenario=spec.scenario, random_state=spec.seed).fit(X, is_labelled, weight)
-    return float(estimate.prior_), estimate.interval_
+    share = 1.0
+    if spec.scenario == "censored":  # the prior refers to all rows, labelled negatives included
+        share = float(table.sample_weight(both).sum() / table.sample_weight(table.rows).sum())
+    return share * float(estimate.prior_), tuple(share * end for end in estimate.interval_)

@@ -13,13 +13,15 @@ from usmo.core.arrays import Array
 from usmo.core.certificate import Certificate
 from usmo.core.solution import PassRecord
 from usmo.core.table import Table
-from usmo.estimators.base import KernelPUClassifier
+from usmo.estimators.base import RISK_CONSTRAINTS, KernelPUClassifier
 from usmo.estimators.compression import compressed
-from usmo.estimators.preparation import choose, prepare_table, specification
+from usmo.estimators.preparation import Choices, choose, prepare_table, specification
 from usmo.estimators.training import train
 from usmo.estimators.types import (
     ApproximationName,
     CacheSize,
+    ClassWeight,
+    Eta,
     Gamma,
     KernelName,
     Lam,
@@ -29,6 +31,7 @@ from usmo.estimators.types import (
     Threshold,
 )
 from usmo.fitting.checkpoint import check_checkpoint
+from usmo.fitting.specification import Specification
 from usmo.solvers import starts
 from usmo.system import caller
 
@@ -40,12 +43,14 @@ class PUSVC(KernelPUClassifier):
     """Support vector classifier from labelled positives and unlabelled rows.
 
     Minimises the unbiased PU risk with the double hinge loss plus ``lam·‖f‖²``, exactly: every fit ends with a duality
-    gap (``certificate_``) that is computed independently of the solver. With weights w the risk is
+    gap (``certificate_``) that is computed independently of the solver. With weights w, and without labelled negatives
+    and class weights, the risk is
 
         π·Σ_P w·(-f) / Σ_P w  +  Σ_U w·max(0, f, (1+f)/2) / Σ_U w  +  lam·‖f‖²,
 
-    and its dual has the bounds ``c2 = w / (2·lam·Σ_U w)`` and the sum ``π / (2·lam)``. A row of weight two counts as
-    two equal rows, a row of weight zero is ignored.
+    and its dual has the bounds ``w / (2·lam·Σ_U w)`` and the sum ``π / (2·lam)``. Other labels and costs change the
+    bounds and the sum only (:mod:`usmo.core.labels`). A row of weight two counts as two equal rows, a row
+    of weight zero is ignored.
 
     Parameters
     ----------
@@ -53,7 +58,7 @@ class PUSVC(KernelPUClassifier):
         π, the share of positives: among the unlabelled rows if ``scenario="case-control"``, among all rows if
         ``scenario="censored"``. "estimate" uses :class:`usmo.priors.Consensus`, on a random sample of at most 20,000
         labelled and 20,000 unlabelled rows.
-    lam : float or "cv", default=1e-2
+    lam : float or "cv", default=5e-3
         Regularisation λ. "cv" chooses it by the PU risk of held-out rows (:mod:`usmo.fitting.select`).
     kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
         A callable takes two sets of rows and returns the block of kernel values.
@@ -64,6 +69,13 @@ class PUSVC(KernelPUClassifier):
         Degree of the polynomial kernel.
     coef0 : float, default=0.0
         Constant of the polynomial and sigmoid kernels.
+    class_weight : None, "balanced" or {0: w₋, 1: w₊}, default="balanced"
+        Costs of a false alarm (w₋) and of a missed positive (w₊ ≥ w₋). None is 1 and 1, the paper's risk. "balanced" is
+        ½/(1-π) and ½/π if π < ½, so that both classes count alike, and 1 and 1 above: with few positives the ranking
+        is better by far, with many as good (``python -m benchmarks.labels``).
+    eta : "auto" or float in [0, 1], default="auto"
+        Share of the risk of labelled positives and negatives, if y has negatives; the rest is the PU risk. "auto" gives
+        a labelled negative the weight of 20 unlabelled rows.
     scenario : {"case-control", "censored"}, default="case-control"
         "case-control": positives and unlabelled rows were drawn separately. "censored": one sample was drawn
         and some of its positives were labelled, so that all rows together are the unlabelled sample.
@@ -114,11 +126,15 @@ class PUSVC(KernelPUClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        The two values of y; the greater one marks the labelled positives.
+        The value of a row not called positive, and that of a positive.
     prior_ : float
         The class prior used.
     prior_interval_ : tuple of float
         Interval of the estimate; only with ``prior="estimate"``.
+    eta_ : float
+        The share of the PN risk; only if y has negatives.
+    propensity_ : tuple of float
+        The smallest and the largest propensity of the labelled rows; only if they were given.
     support_ : ndarray of int
         Rows of the training table with a non-zero coefficient.
     support_vectors_ : ndarray or CSR matrix
@@ -179,6 +195,7 @@ class PUSVC(KernelPUClassifier):
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         **KernelPUClassifier._parameter_constraints,
+        **RISK_CONSTRAINTS,
         "lam": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
         "solver": [StrOptions({"auto", "blocks", "usmo", "interior-point", "qp"})],
         "approximation": [StrOptions({"nystroem", "rff"}), None],
@@ -196,11 +213,13 @@ class PUSVC(KernelPUClassifier):
         self,
         prior: Prior = "estimate",
         *,
-        lam: Lam = 1e-2,
+        lam: Lam = 5e-3,
         kernel: KernelName = "rbf",
         gamma: Gamma = "scale",
         degree: float = 3,
         coef0: float = 0.0,
+        class_weight: ClassWeight = "balanced",
+        eta: Eta = "auto",
         scenario: Scenario = "case-control",
         threshold: Threshold = "prior",
         solver: Solver = "auto",
@@ -222,6 +241,8 @@ class PUSVC(KernelPUClassifier):
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
+        self.class_weight = class_weight
+        self.eta = eta
         self.scenario = scenario
         self.threshold = threshold
         self.solver = solver
@@ -237,18 +258,18 @@ class PUSVC(KernelPUClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, context: Any) -> None:
         check_approximation(self)
         check_checkpoint(self.checkpoint)
-        table = prepare_table(self, X, y, sample_weight)
+        table = prepare_table(self, X, y, sample_weight, propensity)
         spec = specification(self, table)
         choices = choose(table, spec, self.prior, self.lam)
         self._warn_of_size(table)
-        start = self._warm_start(table, choices.prior, choices.lam)
+        start = self._warm_start(table, spec, choices)
         train(self, table, spec, choices, start, context)
 
     def _warn_of_size(self, table: Table) -> None:
-        n = len(table.rows if self.scenario == "censored" else table.unlabelled)
+        n = len(table.sample(self.scenario))
         exact = self.solver == "auto" and self.approximation is None
         if exact and n >= _LARGE and self.kernel not in ("linear", "precomputed"):
             caller.warn(
@@ -257,12 +278,12 @@ class PUSVC(KernelPUClassifier):
                 "solver='blocks' fits exactly without this message."
             )
 
-    def _warm_start(self, table: Table, prior: float, lam: float) -> Array | None:
+    def _warm_start(self, table: Table, spec: Specification, choices: Choices) -> Array | None:
         share = getattr(self, "_share", None)
         if not self.warm_start or share is None or len(share) != table.X.shape[0]:
             return None
-        problem = table.problem(prior, lam, self.scenario)
-        return starts.previous(problem, share[problem.unlabelled])
+        problem = table.problem(choices.prior, choices.lam, spec.risk)
+        return starts.previous(problem, share[problem.c_rows])
 
     def compress(self, X: Any, *, n_components: int | None = None, max_error: float | None = None) -> PUSVC:
         """A copy of the fitted model with fewer support vectors, for fast prediction.

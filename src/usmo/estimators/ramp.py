@@ -103,11 +103,15 @@ class RampPUSVC(KernelPUClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, context: Any) -> None:
-        table = prepare_table(self, X, y, sample_weight)
+    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, context: Any) -> None:
+        table = prepare_table(self, X, y, sample_weight, propensity)
+        if len(table.negatives):
+            raise ValueError(
+                "RampPUSVC uses labelled positives and unlabelled rows only, got labelled negatives in y"
+            )
         spec = specification(self, table)
         choices = choose(table, spec, self.prior, self.lam)
-        problem = table.problem(choices.prior, choices.lam, self.scenario)
+        problem = table.problem(choices.prior, choices.lam, spec.risk)
         assert spec.kernel is not None
         matrix = KernelMatrix(table.X, spec.kernel)
         check_kernel(problem, matrix)
@@ -115,7 +119,7 @@ class RampPUSVC(KernelPUClassifier):
         solution = ramp.solve(problem, matrix, tol=self.tol, max_iter=self.max_iter)
         self._warn_if_short(solution)
         alpha = np.zeros(table.X.shape[0])
-        np.add.at(alpha, np.concatenate([problem.positives, problem.unlabelled]), solution.alpha)
+        np.add.at(alpha, np.concatenate([problem.b_rows, problem.c_rows]), solution.alpha)
         scale, prior = 2.0 * self.lam, choices.prior
         attributes = {
             "classes_": table.classes,
@@ -128,8 +132,8 @@ class RampPUSVC(KernelPUClassifier):
             "violation_": float(solution.violation),
         }
         replace_attributes(self, attributes)
-        f_p, f_u = (expansion_values(self, table.X[rows]) for rows in (problem.positives, problem.unlabelled))
-        set_decision(self, table, problem, f_p, f_u)
+        parts = ((rows, expansion_values(self, table.X[rows])) for rows in (problem.b_rows, problem.c_rows))
+        set_decision(self, table, *parts)
 
     def _warn_if_short(self, solution: ramp.RampSolution) -> None:
         if solution.status == "max_iter":

@@ -93,8 +93,8 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _base(self) -> Any:
         return PUSVC() if self.estimator is None else self.estimator
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PUSVCCV:
-        """Choose λ and γ, then fit to all rows."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, propensity: Any = None) -> PUSVCCV:
+        """Choose λ and γ, then fit to all rows. Arguments as for :meth:`usmo.PUSVC.fit`."""
         lams = LAMS if self.lams is None else [float(lam) for lam in self.lams]
         if not lams or min(lams) <= 0:
             raise ValueError(f"lams must be positive numbers, got {list(lams)}")
@@ -106,7 +106,7 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         base._validate_params()
         if getattr(base, "approximation", None) is not None:
             raise ValueError(f"PUSVCCV fits the exact kernel; got approximation={base.approximation!r}")
-        table = prepare_table(base, X, y, sample_weight)
+        table = prepare_table(base, X, y, sample_weight, propensity)
         spec = specification(base, table)
         gammas = self._gammas(base, spec)
         seed = seed_of(self.random_state)

@@ -37,18 +37,18 @@ class Sensitivity:
     sampled: bool = False
 
 
-def expected_positives(prior: float, labelled: int, unlabelled: int, scenario: str) -> float:
+def expected_positives(prior: float, labelled: int, unlabelled: int, scenario: str, negatives: int = 0) -> float:
     """Expected number of positives among the unlabelled rows.
 
     π·n_U; in the censored scenario π is the share among all rows, so the labelled positives are subtracted.
     """
     if scenario == "censored":
-        return min(max(prior * (labelled + unlabelled) - labelled, 0.0), float(unlabelled))
+        return min(max(prior * (labelled + unlabelled + negatives) - labelled, 0.0), float(unlabelled))
     return prior * unlabelled
 
 
 def prior_sensitivity(
-    model: Any, X: Any, labelled: np.ndarray, *,
+    model: Any, X: Any, labels: np.ndarray, *,
     priors: Any = None, count: int = 9, top: int | None = None, base: Array | None = None,
     sample_weight: Any = None,
 ) -> Sensitivity:  # fmt: skip
@@ -58,7 +58,7 @@ def prior_sensitivity(
     ----------
     model : fitted classifier
         It is not changed.
-    X, labelled : rows and mask of the labelled positives
+    X, labels : rows, and 1 for labelled positives, 0 for unlabelled rows, -1 for labelled negatives
     priors : sequence of float, optional
         By default ``count`` (odd) of them, the model's own in the middle, over the interval of its estimate, or
         from π/2 to 3π/2 if π was given.
@@ -68,23 +68,24 @@ def prior_sensitivity(
         Decision values of all rows; the top of each fit is compared with their top. By default the values of the
         fit with the prior nearest to the model's own.
     """
-    prior, y = float(model.prior_), labelled.astype(int)
-    n_p, n_u = int(labelled.sum()), int((~labelled).sum())
+    prior, y = float(model.prior_), np.asarray(labels).astype(int)
+    unlabelled = y == 0
+    n_p, n_u, n_n = (int(np.count_nonzero(y == kind)) for kind in (1, 0, -1))
     chosen = _priors_around(model, count, n_p / len(y)) if priors is None else np.asarray(priors, dtype=np.float64)
     values = np.unique([checked_prior(value) for value in chosen])
     if top is None:
-        top = max(1, round(expected_positives(prior, n_p, n_u, model.scenario)))
+        top = max(1, round(expected_positives(prior, n_p, n_u, model.scenario, n_n)))
     if not 1 <= top <= n_u:
         raise ValueError(f"top must lie between 1 and the {n_u} unlabelled rows, got {top}")
     fits = _fits(unfitted_copy(model), X, y, values.tolist(), sample_weight)
     f = np.stack([fit.decision_function(X) for fit in fits])
     base = f[np.argmin(np.abs(values - prior))] if base is None else base
-    reference = _highest(base[~labelled], top)
+    reference = _highest(base[unlabelled], top)
     return Sensitivity(
         priors=values,
-        positives=np.count_nonzero(f[:, ~labelled] > 0, axis=1),
-        expected=np.array([expected_positives(value, n_p, n_u, model.scenario) for value in values]),
-        overlap=np.array([len(np.intersect1d(reference, _highest(line, top))) / top for line in f[:, ~labelled]]),
+        positives=np.count_nonzero(f[:, unlabelled] > 0, axis=1),
+        expected=np.array([expected_positives(value, n_p, n_u, model.scenario, n_n) for value in values]),
+        overlap=np.array([len(np.intersect1d(reference, _highest(line, top))) / top for line in f[:, unlabelled]]),
         top=top,
         f=f,
         rows=n_u,

@@ -39,7 +39,14 @@ from usmo.kernels.maps import FourierMap
 
 _KERNELS = ("linear", "rbf", "poly", "sigmoid", "precomputed")
 _KERNEL_NAME = Rule(f"one of {', '.join(_KERNELS)}", lambda name, sizes: str(name) in _KERNELS)
-_CLASSES = array("ascending values", "biufUO", 2, values=lambda classes, sizes: classes[0] < classes[1])
+
+
+def _differ(classes: Any, sizes: Any) -> bool:
+    """Two values that differ, and are not NaN."""
+    return bool(classes[0] != classes[1] and (classes == classes).all())
+
+
+_CLASSES = array("different values", "biufUO", 2, values=_differ)
 _COEF = {"coef_": reals(1, "columns")}
 _CLASSIFIER = {
     **COLUMNS,
@@ -56,6 +63,8 @@ _CLASSIFIER = {
         history_=tuple_of(PassRecord),
         prior_interval_=tuple_of(float, 2),
         selection_=instance(Selection),
+        eta_=number(0, 1),
+        propensity_=tuple_of(float, 2),
     ),
 }
 

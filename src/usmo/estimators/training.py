@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from usmo.core.arrays import Array
+from usmo.core.arrays import Array, Index
 from usmo.core.table import Table
 from usmo.estimators.callbacks import callback_bridge
 from usmo.estimators.decision import CALIBRATED_P, set_decision
@@ -21,7 +22,7 @@ from usmo.kernels.row_blocks import Blocks, as_features
 
 OPTIONAL = (
     "prior_interval_", "selection_", "coef_", "_share", "compression_", "approximation_", "_map", "_map_coef",
-    "support_", "support_vectors_", "dual_coef_",
+    "support_", "support_vectors_", "dual_coef_", "eta_", "propensity_",
 )  # fmt: skip
 """Attributes that not every fit sets."""
 
@@ -68,14 +69,34 @@ def set_fitted(model: Any, table: Table, spec: Specification, choices: Choices, 
         attributes["kernel_rows_"] = solution.kernel_rows
         if model.warm_start:
             share = attributes["_share"] = np.zeros(table.X.shape[0])
-            share[problem.unlabelled] = solution.sigma / problem.c2
+            share[problem.c_rows] = solution.sigma / problem.c
+    if len(table.negatives):
+        attributes["eta_"] = spec.eta
+    if table.propensity is not None:
+        own = table.propensity[table.labelled]
+        attributes["propensity_"] = float(own.min()), float(own.max())
     replace_attributes(model, attributes)
-    if spec.kernel is None:
-        some = as_features(table.X).take(problem.positives[:CALIBRATED_P])
-        f_p = np.asarray(some @ model.coef_[0]).ravel() + solution.beta
-    else:
-        f_p = expansion_values(model, table.X[problem.positives])
-    set_decision(model, table, problem, f_p, solution.G + solution.beta)
+
+    def evaluate(rows: Index) -> Array:
+        if spec.kernel is not None:
+            return expansion_values(model, table.X[rows])
+        return np.asarray(as_features(table.X).take(rows) @ model.coef_[0]).ravel() + solution.beta
+
+    positives = table.labelled if spec.kernel is not None else table.labelled[:CALIBRATED_P]
+    sample = table.sample(spec.scenario)
+    f = solution.G + solution.beta
+    if not np.array_equal(sample, problem.c_rows):
+        f = _values_at(sample, problem.c_rows, f, evaluate)
+    set_decision(model, table, (positives, evaluate(positives)), (sample, f))
+
+
+def _values_at(rows: Index, known: Index, f: Array, evaluate: Callable[[Index], Array]) -> Array:
+    """f on ``rows`` from its values on the rows ``known``, evaluated where it is not known. Both are ascending."""
+    place = np.minimum(np.searchsorted(known, rows), len(known) - 1)
+    values, is_known = f[place], known[place] == rows
+    if not is_known.all():
+        values[~is_known] = evaluate(rows[~is_known])
+    return values
 
 
 def replace_attributes(model: Any, attributes: dict[str, Any]) -> None:
@@ -90,7 +111,7 @@ def _current_attributes(
 ) -> dict[str, Any]:
     """Fitted attributes of the present σ of a running fit, for callbacks."""
     common = {"classes_": table.classes, **choices.attributes()}
-    alpha = table.problem(choices.prior, choices.lam, spec.scenario).table_coefficients(sigma, table.X.shape[0])
+    alpha = table.problem(choices.prior, choices.lam, spec.risk).table_coefficients(sigma, table.X.shape[0])
     if spec.kernel is None:
         coef = Blocks(as_features(table.X)).weighted_sum(alpha)
         return {**common, "coef_": coef[None, :], "intercept_": np.array([beta])}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
+ClassWeight = Literal["balanced"] | dict[int, float] | None
+Eta = float | Literal["auto"]
 Prior = float | Literal["estimate"]
 Lam = float | Literal["cv"]
 KernelName = Literal["linear", "rbf", "poly", "sigmoid", "precomputed"] | Callable[[Any, Any], Any]

@@ -2,6 +2,7 @@
 
 None, bool, int, finite float, str, list        themselves
 {"tuple": [...]}  {"dict": {...}}               tuples, dictionaries with text keys
+{"numbered": [[0, ...], [1, ...]]}              dictionaries with integer keys
 {"float": "nan"}  {"numpy": ["float32", 0.5]}   floats that JSON cannot express, NumPy's scalars
 {"array": "name.npy"}                           an entry of the file
 {"strings": [[shape], [...]]}                   an object array of text
@@ -64,8 +65,10 @@ class Encoder:
             parts = [self.encode(part, (*where, str(k))) for k, part in enumerate(value)]
             return parts if type(value) is list else {"tuple": parts}
         if type(value) is dict:
+            if value and all(type(key) is int for key in value):
+                return {"numbered": [[key, self.encode(part, (*where, str(key)))] for key, part in value.items()]}
             text = all(type(key) is str for key in value)
-            need(text, f"{_at(where)} is a dictionary with keys that are not text")
+            need(text, f"{_at(where)} is a dictionary with keys that are neither text nor integers")
             items = enumerate(value.items())
             return {"dict": {key: self.encode(part, (*where, str(k))) for k, (key, part) in items}}
         if isinstance(value, np.ndarray):
@@ -163,6 +166,11 @@ class Decoder:
         need(type(content) is dict, "a dictionary has no values by key")
         return {key: self.decode(part, depth + 1) for key, part in content.items()}
 
+    def _numbered(self, content: Any, depth: int) -> dict[int, Any]:
+        pairs = type(content) is list and all(type(pair) is list and len(pair) == 2 for pair in content)
+        need(pairs and all(type(key) is int for key, _ in content), "a numbered dictionary has no integer keys")
+        return {key: self.decode(part, depth + 1) for key, part in content}
+
     def _float(self, content: Any, depth: int) -> float:
         need(type(content) is str and content in _SPECIAL, "a float is no number, infinity or nan")
         return _SPECIAL[content]
@@ -207,7 +215,7 @@ class Decoder:
         paired = data.dtype.kind in "biuf" and data.dtype != np.float16 and len(data) == len(indices)
         need(paired, "a sparse table has no column for each number")
         # compiled code would read out of bounds where these are out of bounds
-        ordered = indptr[0] == 0 and indptr[-1] == len(data) and (np.diff(indptr) >= 0).all()
+        ordered = indptr[0] == 0 and indptr[-1] == len(data) and (indptr[1:] >= indptr[:-1]).all()
         need(ordered, "a sparse table has row pointers that do not ascend from 0 to the number of entries")
         within = len(indices) == 0 or (indices.min() >= 0 and indices.max() < shape[1])
         need(within, "a sparse table has columns beyond its width")
@@ -245,7 +253,7 @@ def plain(tree: Any, arrays: dict[str, Any]) -> Any:
     return plain(content[1] if form == "numpy" else content, arrays)
 
 
-_FORMS = frozenset({"tuple", "dict", "float", "numpy", "array", "strings", "csr", "random_state"})
+_FORMS = frozenset({"tuple", "dict", "numbered", "float", "numpy", "array", "strings", "csr", "random_state"})
 
 
 def _at(where: tuple[str, ...]) -> str:

@@ -8,6 +8,8 @@ import os
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from usmo.system.terminal import printable
+
 Pathlike = str | os.PathLike[str]
 
 DAMAGED = "the file is damaged: copy it again from where it came from, or save the model again"
@@ -36,8 +38,7 @@ def named(target: Pathlike | BinaryIO, what: str) -> Iterator[None]:
     try:
         yield
     except ModelFileError as error:
-        text = " ".join(str(error).split())[:500]
-        text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)  # no terminal escapes from a file
+        text = printable(" ".join(str(error).split()))[:500]
         path = (
             os.fspath(target) if isinstance(target, str | os.PathLike) else getattr(target, "name", "the stream")
         )
@@ -55,9 +56,7 @@ def guarded() -> Iterator[None]:
     except (ModelFileError, MemoryError):
         raise
     except Exception as error:
-        if isinstance(error, OSError) and error.errno not in (
-            None,
-            errno.EINVAL,
-        ):  # EINVAL: a place before the file
+        # EINVAL is a place before the start of the file
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
         raise ModelFileError(f"{error or type(error).__name__}; {DAMAGED}") from error

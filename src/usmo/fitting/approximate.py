@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from usmo.core.arrays import Array, Index
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.fitting.kernel import fit_kernel
 from usmo.fitting.linear import LinearFit, fit_linear
 from usmo.fitting.specification import Specification
@@ -20,7 +20,7 @@ from usmo.kernels.row_sampling import distinct_rows
 from usmo.solvers.stopping import Progress
 
 _COMPARED = 4000
-"""Unlabelled rows of the sample on which the exact fit is made for comparison."""
+"""Rows of the sample on which the exact fit is made for comparison."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class Approximation:
     n_components : int
         Features used.
     n_compared : int
-        Distinct unlabelled rows of the sample.
+        Distinct rows of the sample that have a dual variable: unlabelled ones, and with class weights labelled ones.
     exact_objective, objective : float
         The regularised PU risk of the exact and of the approximate fit on the sample. With "nystroem" both are values
         of the same function, and the first is its minimum.
     mean_difference : float
-        Mean absolute difference of the two decision functions over the unlabelled rows of the sample.
+        Mean absolute difference of the two decision functions over these rows.
     changed : float
         Share of these rows that the two classify differently.
     """
@@ -64,7 +64,7 @@ class ApproximateFit:
 
 
 def fit_approximate(
-    problem: PUProblem, X: Any, spec: Specification, progress: Progress | None = None, weight: Array | None = None
+    problem: Problem, X: Any, spec: Specification, progress: Progress | None = None, weight: Array | None = None
 ) -> ApproximateFit:
     """Fit on mapped features, and compare with an exact fit on a sample; ``weight`` is that of the rows of X."""
     assert spec.kernel is not None
@@ -85,26 +85,26 @@ def feature_map(X: Any, rows: Index, spec: Specification, weight: Array | None =
 
 
 def compare(
-    problem: PUProblem, X: Any, kernel: Kernel, kind: str, mapped: Any, tol: float, seed: int
+    problem: Problem, X: Any, kernel: Kernel, kind: str, mapped: Any, tol: float, seed: int
 ) -> Approximation:
     """Compare an exact fit and a fit of mapped features on a sample of the problem's rows."""
-    few, c1 = _sample(X, problem.positives, problem.c1, seed)
-    some, c2 = _sample(X, problem.unlabelled, problem.c2, seed)
+    few, b = _sample(X, problem.b_rows, problem.b, seed)
+    some, c = _sample(X, problem.c_rows, problem.c, seed)
     rows = np.concatenate([few, some])
-    small = PUProblem(np.arange(len(few)), np.arange(len(few), len(rows)), c1, c2)
+    small = Problem(np.arange(len(few)), np.arange(len(few), len(rows)), b, c)
     exact = fit_kernel(small, KernelMatrix(X[rows], kernel), Specification(kernel, solver="blocks", tol=tol))
     rough = fit_linear(small, ArrayFeatures(mapped.transform(X[rows])), Specification(tol=tol))
     f = exact.solution.G + exact.solution.beta
     other = rough.solution.G + rough.solution.beta
-    scale = 1.0 / float(problem.c2.sum())  # Σc2 = 1/(2λ), and P times 2λ is the regularised risk
+    scale = 1.0 / float(problem.c.sum())  # 2λ without class weights: P times 2λ is the regularised risk
     return Approximation(
         kind=kind,
         n_components=mapped.width,
         n_compared=len(some),
         exact_objective=scale * exact.certificate.primal,
         objective=scale * rough.certificate.primal,
-        mean_difference=float(np.average(np.abs(f - other), weights=c2)),
-        changed=float(np.average((f > 0) != (other > 0), weights=c2)),
+        mean_difference=float(np.average(np.abs(f - other), weights=c)),
+        changed=float(np.average((f > 0) != (other > 0), weights=c)),
     )
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from usmo.core.arrays import Array
 from usmo.core.certificate import Certificate
-from usmo.core.dual import bias
-from usmo.core.problem import PUProblem
+from usmo.core.dual import bias, violations
+from usmo.core.problem import Problem
 from usmo.core.shards import LocalShards, Partial, Shards
 from usmo.core.solution import Solution
 from usmo.kernels.matrix import KernelMatrix
@@ -47,7 +47,7 @@ def better(one: Certified, other: Certified) -> Certified:
     return other if abs(other.certificate.relative_gap) < abs(one.certificate.relative_gap) else one
 
 
-def check_kernel(problem: PUProblem, kernel: KernelMatrix) -> bool:
+def check_kernel(problem: Problem, kernel: KernelMatrix) -> bool:
     """Whether a sample of the kernel matrix is positive semidefinite; an error if the kernel overflows."""
     used = problem.rows
     refuse_overflow(float(np.abs(kernel.diag(used)).max()), problem.total, len(used))
@@ -62,14 +62,14 @@ def refuse_overflow(largest: float, total: float, rows: int) -> None:
         )
 
 
-def certify(problem: PUProblem, kernel: KernelMatrix, solution: Solution, psd: bool) -> Certified:
+def certify(problem: Problem, kernel: KernelMatrix, solution: Solution, psd: bool) -> Certified:
     """The solution with G and β from decision values computed anew, and its certificate."""
     alpha = problem.table_coefficients(solution.sigma, len(kernel))[:, None]
     values = decision_values(problem, kernel, alpha)[:, 0]
     return certify_values(problem, solution, values, psd)
 
 
-def decision_values(problem: PUProblem, kernel: KernelMatrix, alpha: Array) -> Array:
+def decision_values(problem: Problem, kernel: KernelMatrix, alpha: Array) -> Array:
     """Kα on every row in use, for each column of α, in float64."""
     support = np.flatnonzero(alpha.any(axis=1))
     values = np.zeros(alpha.shape)
@@ -77,22 +77,22 @@ def decision_values(problem: PUProblem, kernel: KernelMatrix, alpha: Array) -> A
     return values
 
 
-def certify_values(problem: PUProblem, solution: Solution, values: Array, psd: bool) -> Certified:
+def certify_values(problem: Problem, solution: Solution, values: Array, psd: bool) -> Certified:
     """The same from Kα on every row of the table."""
-    G = values[problem.unlabelled]
-    shard = CertificateShard(problem, solution.sigma, values[problem.positives], G)
+    G = values[problem.c_rows]
+    shard = CertificateShard(problem, solution.sigma, values[problem.b_rows], G)
     beta, certificate, net = certify_shards(LocalShards(shard), solution.beta, problem.total, psd)
     return Certified(replace(solution, G=G, beta=beta), certificate, net)
 
 
 @dataclass
 class CertificateShard:
-    """σ of some rows, and Kα computed anew on their part of P and U."""
+    """σ of some rows, and Kα computed anew on their ``b_rows`` and ``c_rows``."""
 
-    problem: PUProblem
+    problem: Problem
     sigma: Array
-    g_p: Array
-    g_u: Array
+    g_b: Array
+    g_c: Array
 
 
 def certify_shards(shards: Shards, beta: float, total: float, psd: bool) -> tuple[float, Certificate, float]:
@@ -101,21 +101,22 @@ def certify_shards(shards: Shards, beta: float, total: float, psd: bool) -> tupl
     Two values of β are compared: the solver's, and that of :func:`usmo.core.dual.bias`. The solver's is better after an
     interior point, whose rows are slightly off their bounds. If both gaps are equal up to rounding, the second is used.
     """
-    parts = shards.merge(_bias_parts)
-    average = bias(Partial(parts.sums, parts.maxima[:2]))
-    rounding = _BETA_ROUNDING * total * (1.0 + parts.maxima[2])
-    of_own, of_average = (shards.merge(_certificate_parts, value) for value in (beta, average))
-    own = Certificate.of(of_own, beta, total, psd)
-    mean = Certificate.of(of_average, average, total, psd)
+    conditions = shards.merge(_optimality)
+    violation, net_violation = violations(conditions)
+    average = bias(conditions)
+    rounding = _BETA_ROUNDING * total * (1.0 + conditions.maxima[-1])
+    own, mean = (
+        Certificate.of(shards.merge(_objective_parts, value), violation, value, total, psd)
+        for value in (beta, average)
+    )
     if mean.gap <= own.gap + rounding:
-        return average, mean, max(0.0, sum(of_average.maxima[2:]))
-    return beta, own, max(0.0, sum(of_own.maxima[2:]))
+        return average, mean, net_violation
+    return beta, own, net_violation
 
 
-def _bias_parts(shard: CertificateShard) -> Partial:
-    parts = shard.problem.at(shard.sigma).bias_parts(shard.g_u)
-    return Partial(parts.sums, (*parts.maxima, float(np.abs(shard.g_u).max(initial=0.0))))
+def _optimality(shard: CertificateShard) -> Partial:
+    return shard.problem.at(shard.sigma).optimality(shard.g_c)
 
 
-def _certificate_parts(shard: CertificateShard, beta: float) -> Partial:
-    return shard.problem.certificate_parts(shard.sigma, beta, shard.g_p, shard.g_u)
+def _objective_parts(shard: CertificateShard, beta: float) -> Partial:
+    return shard.problem.objective_parts(shard.sigma, beta, shard.g_b, shard.g_c)

@@ -24,12 +24,13 @@ import numpy as np
 from scipy import sparse
 
 from usmo.core.arrays import Array
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.core.solution import EvaluatedPoint
 from usmo.kernels.matrix import KernelMatrix
 from usmo.system import caller
 from usmo.system.atomic import replacing, temporary_file
 from usmo.system.locks import FileLock, LockHeld
+from usmo.system.terminal import printable
 
 _FORMAT = 1
 
@@ -37,12 +38,12 @@ _HEADER = 4096
 """Bytes that an array in a file may have besides its numbers."""
 
 
-def problem_digest(problem: PUProblem, kernel: KernelMatrix) -> str:
+def problem_digest(problem: Problem, kernel: KernelMatrix) -> str:
     """A digest of the table, the problem and the kernel."""
     digest = hashlib.blake2b(digest_size=16)
     X = kernel.X
     parts: list[Any] = [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
-    parts += [problem.positives, problem.unlabelled, problem.c1, problem.c2]
+    parts += [problem.b_rows, problem.c_rows, problem.b, problem.c]
     for part in parts:
         digest.update(str((part.shape, part.dtype)).encode())
         digest.update(np.ascontiguousarray(part).view(np.uint8).data)
@@ -55,16 +56,16 @@ def text_digest(value: Any) -> str:
     return hashlib.blake2b(repr(value).encode(), digest_size=16).hexdigest()
 
 
-def _array(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]) -> Any:
-    """An array of the archive. Its size is checked before memory is allocated for it."""
+def _array(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...], kind: str) -> Any:
+    """An array of the archive, with a type of this kind. Its size is checked before memory is allocated for it."""
     member = archive.getinfo(f"{name}.npy")
     if member.file_size > _HEADER + 8 * math.prod(shape):
         raise ValueError(f"array {name} is larger than {shape}")
     with archive.open(member) as stream:
         array = np.lib.format.read_array(stream, allow_pickle=False)
-    if array.shape != shape or (array.dtype.kind == "f" and not np.isfinite(array).all()):
-        raise ValueError(f"array {name} must have the shape {shape} and finite numbers")
-    return array
+    if array.shape != shape or array.dtype.kind != kind or (kind == "f" and not np.isfinite(array).all()):
+        raise ValueError(f"array {name} must have the shape {shape}, the right type and finite numbers")
+    return array.astype(np.float64, copy=False) if kind == "f" else array
 
 
 def check_checkpoint(path: str | os.PathLike[str] | None) -> None:
@@ -120,11 +121,13 @@ class StateFile:
             return None
         try:
             with zipfile.ZipFile(self.path) as archive:
-                form, digest = int(_array(archive, "format", ())), str(_array(archive, "fingerprint", ()))
+                form = int(_array(archive, "format", (), "i"))
+                digest = str(_array(archive, "fingerprint", (), "U"))
                 same = form == _FORMAT and digest == self._digest
-                state = {name: _array(archive, name, shape) for name, shape in shapes.items()} if same else {}
+                state = {name: _array(archive, name, shape, "f") for name, shape in shapes.items()} if same else {}
         except Exception as error:
-            raise ValueError(f"checkpoint {str(self.path)!r} is not a checkpoint of usmo: {error}") from error
+            why = printable(str(error))[:200]  # Python's zip reader quotes the file
+            raise ValueError(f"checkpoint {str(self.path)!r} is not a checkpoint of usmo: {why}") from error
         if not same:
             raise ValueError(
                 f"checkpoint {str(self.path)!r} belongs to other data or parameters: remove it or name another"

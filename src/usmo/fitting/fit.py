@@ -7,7 +7,7 @@ from typing import Any
 
 from usmo.core.arrays import Array, Index
 from usmo.core.certificate import Certificate
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.core.solution import Solution
 from usmo.core.table import Table
 from usmo.fitting import graded
@@ -33,7 +33,7 @@ class Fit:
     ``landmarks`` and ``comparison`` belong to an approximate fit.
     """
 
-    problem: PUProblem
+    problem: Problem
     solution: Solution
     certificate: Certificate
     coef: Array | None = None
@@ -47,7 +47,7 @@ class Fit:
 
 
 def fit_columns(
-    problem: PUProblem,
+    problem: Problem,
     features: Features,
     spec: Specification,
     *,
@@ -80,7 +80,7 @@ def fit_table(
     progress: Progress | None = None,
 ) -> Fit:
     """Fit and certify one problem on a table: with a kernel, as a linear function of the columns, or approximately."""
-    problem = table.problem(prior, lam, spec.scenario)
+    problem = table.problem(prior, lam, spec.risk)
     if spec.kernel is None:
         return fit_columns(problem, as_features(table.X), spec, start=start, progress=progress)
     if spec.approximation is not None:

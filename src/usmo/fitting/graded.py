@@ -14,7 +14,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from usmo.core.arrays import Array, Index
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.core.shards import LocalShards
 from usmo.core.solution import Solution
 from usmo.fitting.certify import Certified, certify, meets_tolerance
@@ -31,17 +31,17 @@ LARGEST = 2000
 """Rows up to which a fit is finished this way."""
 
 
-def can_finish(problem: PUProblem) -> bool:
+def can_finish(problem: Problem) -> bool:
     """Whether the problem is small enough."""
     return len(problem.rows) <= LARGEST
 
 
-def finish(problem: PUProblem, kernel: KernelMatrix, spec: Specification, before: Solution) -> Certified:
+def finish(problem: Problem, kernel: KernelMatrix, spec: Specification, before: Solution) -> Certified:
     """Solve anew by the graded factor, and certify with the kernel itself; ``before`` is the solution to improve on."""
     compile_linear_solver()
     used = problem.rows
-    positives, unlabelled = (np.searchsorted(used, rows) for rows in (problem.positives, problem.unlabelled))
-    small = replace(problem, positives=positives, unlabelled=unlabelled)
+    b_rows, c_rows = (np.searchsorted(used, rows) for rows in (problem.b_rows, problem.c_rows))
+    small = replace(problem, b_rows=b_rows, c_rows=c_rows)
     shard = LinearShard(ArrayFeatures(graded_factor(kernel, used)), small, None)
     with np.errstate(over="ignore", invalid="ignore"):
         result = linear.solve(

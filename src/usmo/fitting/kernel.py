@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from usmo.core.arrays import Array
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.core.solution import EvaluatedPoint, Solution
 from usmo.fitting import graded
 from usmo.fitting.certify import Certified, better, certify, check_kernel, meets_tolerance
@@ -43,7 +43,7 @@ _STEPS_PER_ROW = 1000
 
 
 def fit_kernel(
-    problem: PUProblem,
+    problem: Problem,
     kernel: KernelMatrix,
     spec: Specification,
     *,
@@ -81,7 +81,7 @@ def _rest(spec: Specification, certified: Certified) -> Specification:
 
 
 def _by(
-    solver: str, problem: PUProblem, kernel: KernelMatrix, spec: Specification, psd: bool, start: Array | None,
+    solver: str, problem: Problem, kernel: KernelMatrix, spec: Specification, psd: bool, start: Array | None,
     progress: Progress | None,
 ) -> Certified:  # fmt: skip
     """Solve and certify by one solver."""
@@ -94,12 +94,12 @@ def _by(
     return solve(problem, kernel, spec, psd, start, progress)
 
 
-def effort(problem: PUProblem, psd: bool) -> int | None:
+def effort(problem: Problem, psd: bool) -> int | None:
     """Two-row steps after which another solver takes over, if one can."""
     return _STEPS_PER_ROW * problem.n if psd and graded.can_finish(problem) else None
 
 
-def choose_solver(problem: PUProblem, kernel: KernelMatrix, spec: Specification) -> str:
+def choose_solver(problem: Problem, kernel: KernelMatrix, spec: Specification) -> str:
     """The solver to use: the one that is asked for, or for "auto" the faster one for this kernel and table."""
     name = kernel.kernel.name
     if spec.checkpoint is not None and spec.solver not in ("auto", "blocks"):
@@ -114,13 +114,13 @@ def choose_solver(problem: PUProblem, kernel: KernelMatrix, spec: Specification)
 
 
 def _by_columns(
-    problem: PUProblem, kernel: KernelMatrix, spec: Specification, start: Array | None, progress: Progress | None
+    problem: Problem, kernel: KernelMatrix, spec: Specification, start: Array | None, progress: Progress | None
 ) -> Certified:
     fit = fit_linear(problem, ArrayFeatures(kernel.X), spec, start=start, progress=progress)
     return Certified(fit.solution, fit.certificate, fit.net_violation)
 
 
-def _by_qp(problem: PUProblem, kernel: KernelMatrix, spec: Specification, psd: bool) -> Certified:
+def _by_qp(problem: Problem, kernel: KernelMatrix, spec: Specification, psd: bool) -> Certified:
     if not psd:
         raise ValueError("solver='qp' needs a positive semidefinite kernel; 'blocks' and 'usmo' do not")
     certified = certify(problem, kernel, qp.solve(problem, kernel, max_iter=spec.max_iter), psd)
@@ -130,7 +130,7 @@ def _by_qp(problem: PUProblem, kernel: KernelMatrix, spec: Specification, psd: b
 
 
 def _by_usmo(
-    problem: PUProblem, kernel: KernelMatrix, spec: Specification, psd: bool, start: Array | None,
+    problem: Problem, kernel: KernelMatrix, spec: Specification, psd: bool, start: Array | None,
     progress: Progress | None,
 ) -> Certified:  # fmt: skip
     cache_size = _USMO_CACHE if spec.cache_size is None else spec.cache_size
@@ -146,7 +146,7 @@ def _by_usmo(
 
 
 def _by_blocks(
-    problem: PUProblem, kernel: KernelMatrix, spec: Specification, psd: bool, start: Array | None,
+    problem: Problem, kernel: KernelMatrix, spec: Specification, psd: bool, start: Array | None,
     progress: Progress | None,
 ) -> Certified:  # fmt: skip
     cache_size = default_cache() if spec.cache_size is None else spec.cache_size

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from usmo.core.arrays import Array
 from usmo.core.certificate import Certificate
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.core.shards import LocalShards, Shards
 from usmo.core.solution import PassRecord, Solution, Status
 from usmo.fitting.certify import certify_shards, meets_tolerance
@@ -59,12 +59,12 @@ class LinearModel:
     net_violation: float
 
 
-def is_narrow_linear(problem: PUProblem, kernel: KernelMatrix) -> bool:
+def is_narrow_linear(problem: Problem, kernel: KernelMatrix) -> bool:
     """Whether the kernel is linear and the table has few enough columns or rows for the interior point."""
     return kernel.kernel.name == "linear" and min(kernel.X.shape[1], problem.n + problem.p) <= WIDEST
 
 
-def suits_interior_point(problem: PUProblem, kernel: KernelMatrix) -> bool:
+def suits_interior_point(problem: Problem, kernel: KernelMatrix) -> bool:
     """Whether the interior point is possible and faster than blocks (``python -m benchmarks.linear crossing``).
 
     It solves for the columns, so it is slow for many columns and few rows. With few columns and a small λ the block
@@ -75,7 +75,7 @@ def suits_interior_point(problem: PUProblem, kernel: KernelMatrix) -> bool:
 
 
 def fit_linear(
-    problem: PUProblem,
+    problem: Problem,
     features: Features,
     spec: Specification,
     *,
@@ -94,7 +94,7 @@ def fit_linear(
     shift = np.zeros(shard.table.r) if centre is None else centre
     if isinstance(start, np.ndarray):
         coef = shard.weights(start).sums[0]
-        start = coef, problem.bias(start, shard.table.dot(coef)[problem.unlabelled]) - float(coef @ shift)
+        start = coef, problem.bias(start, shard.table.dot(coef)[problem.c_rows]) - float(coef @ shift)
     solver_centre = centre
     if shard.table.r > problem.n + problem.p or shard.table.r > WIDEST:
         solved, solver_centre, start = _rotated(problem, features, centre), None, None
@@ -113,7 +113,7 @@ def fit_linear(
     shard.best = solved.best
     model = certify_linear(LocalShards(shard), result, centre, spec.tol)
     solution = Solution(
-        sigma=shard.sigma, beta=model.beta, G=shard.g_u + float(model.coef @ shift), iterations=model.iterations,
+        sigma=shard.sigma, beta=model.beta, G=shard.g_c + float(model.coef @ shift), iterations=model.iterations,
         kernel_rows=0.0, history=model.history, status=model.status,
     )  # fmt: skip
     return LinearFit(solution, model.certificate, model.coef, model.net_violation)
@@ -139,7 +139,7 @@ def refuse_large(largest: float, total: float, n: int) -> None:
         )
 
 
-def _rotated(problem: PUProblem, features: Features, centre: Array | None) -> LinearShard:
+def _rotated(problem: Problem, features: Features, centre: Array | None) -> LinearShard:
     """The same problem with as many columns as rows and the same products of rows, for tables wider than high."""
     used = problem.rows
     if len(used) > WIDEST:
@@ -153,7 +153,7 @@ def _rotated(problem: PUProblem, features: Features, centre: Array | None) -> Li
     product = X @ X.T
     values, vectors = np.linalg.eigh(product.toarray() if sparse.issparse(product) else product)
     F = vectors * np.sqrt(np.maximum(values, 0.0))
-    positives, unlabelled = (np.searchsorted(used, rows) for rows in (problem.positives, problem.unlabelled))
-    small = replace(problem, positives=positives, unlabelled=unlabelled)
+    b_rows, c_rows = (np.searchsorted(used, rows) for rows in (problem.b_rows, problem.c_rows))
+    small = replace(problem, b_rows=b_rows, c_rows=c_rows)
     columns = F[:, values > _RANK * values[-1]] if values[-1] > 0 else F[:, :1]
     return LinearShard(ArrayFeatures(columns), small, None)

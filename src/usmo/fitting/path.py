@@ -1,7 +1,7 @@
 """The regularisation path: solutions for many λ and priors, each started from the one before.
 
 The kernel matrix depends on neither, so kernel rows computed for one solution serve the next. Going from λ to λ'
-multiplies c1, c2, σ and G by λ/λ'. So the last solution is feasible for the next problem, and its G needs no kernel
+multiplies b, c, σ and G by λ/λ'. So the last solution is feasible for the next problem, and its G needs no kernel
 row. A new prior changes only the sum of σ. All solutions are certified by one matrix product.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from usmo.core.arrays import Array, Index
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.core.solution import EvaluatedPoint, Solution
 from usmo.core.table import Table
 from usmo.fitting.certify import better, certify_values, check_kernel, decision_values, meets_tolerance
@@ -26,7 +26,7 @@ from usmo.kernels.row_blocks import ArrayFeatures, Features, as_features
 from usmo.solvers import blocks
 
 
-def fit_path(table: Table, problems: list[PUProblem], spec: Specification) -> list[Fit]:
+def fit_path(table: Table, problems: list[Problem], spec: Specification) -> list[Fit]:
     """Certified fits of problems on one table that differ in λ and π only, each started from the one before.
 
     Solver, limits and checkpoint of the specification are not used.
@@ -52,7 +52,7 @@ def path_values(table: Table, fits: list[Fit], spec: Specification, rows: Index)
     return matrix.product(rows, support, alpha[support]).T + beta
 
 
-def _linear_path(problems: list[PUProblem], features: Features, spec: Specification) -> list[Fit]:
+def _linear_path(problems: list[Problem], features: Features, spec: Specification) -> list[Fit]:
     fits: list[Fit] = []
     for problem in problems:
         start = None
@@ -62,12 +62,12 @@ def _linear_path(problems: list[PUProblem], features: Features, spec: Specificat
     return fits
 
 
-def _kernel_path(problems: list[PUProblem], kernel: KernelMatrix, spec: Specification) -> list[Fit]:
+def _kernel_path(problems: list[Problem], kernel: KernelMatrix, spec: Specification) -> list[Fit]:
     if not problems:
         return []
     if suits_interior_point(problems[0], kernel):
         return _linear_path(problems, ArrayFeatures(kernel.X), spec)
-    hardest = max(problems, key=lambda problem: float(problem.c2.max()))
+    hardest = max(problems, key=lambda problem: float(problem.c.max()))
     psd = check_kernel(hardest, kernel)
     solutions = _solve_path(problems, hardest, kernel, spec, psd)
     columns = [p.table_coefficients(s.sigma, len(kernel)) for p, s in zip(problems, solutions, strict=True)]
@@ -84,18 +84,22 @@ def _kernel_path(problems: list[PUProblem], kernel: KernelMatrix, spec: Specific
 
 
 def _solve_path(
-    problems: list[PUProblem], hardest: PUProblem, kernel: KernelMatrix, spec: Specification, psd: bool
+    problems: list[Problem], hardest: Problem, kernel: KernelMatrix, spec: Specification, psd: bool
 ) -> list[Solution]:
     """Solve by blocks, with one cache of kernel rows for all problems."""
     compile_kernel_solvers()
     cache_size = default_cache() if spec.cache_size is None else spec.cache_size
-    rows = blocks.local_rows(hardest, kernel, blocks.precision(hardest, kernel, spec.tol), cache_size)
+    rows: blocks.BlockRows | None = None
     solutions: list[Solution] = []
     for k, problem in enumerate(problems):
         start, point = None, None
-        if k > 0:
+        if rows is None or not np.array_equal(problem.c_rows, problems[k - 1].c_rows):
+            # without class weights, or with balanced ones and a prior of ½, labelled rows have no dual variable
+            same = replace(hardest, c_rows=problem.c_rows, c=problem.c)
+            rows = blocks.local_rows(same, kernel, blocks.precision(hardest, kernel, spec.tol), cache_size)
+        else:
             last, before = solutions[-1], problems[k - 1]
-            scale = float(problem.c2[0] / before.c2[0])
+            scale = float(problem.c[0] / before.c[0])
             sigma = last.sigma * scale
             K_sigma = (rows.mean * before.total - last.G) * scale
             point = EvaluatedPoint(sigma, rows.mean * problem.total - K_sigma)

@@ -1,7 +1,7 @@
-"""The choice of λ and γ without negatives: the PU risk of held-out rows.
+"""The choice of λ and γ by the risk of held-out rows, which needs no negatives.
 
-For each γ and fold all λ are fitted as a path, which shares the kernel rows, and scored by the double hinge risk
-π·mean_P(-f) + mean_U max(0, f, (1+f)/2) on the fold left out. The one-standard-error rule takes the largest λ whose
+For each γ and fold all λ are fitted as a path, which shares the kernel rows, and scored by the risk that they minimise,
+without the penalty, on the fold left out. The one-standard-error rule takes the largest λ whose
 risk is within one standard error of the smallest. Large tables are selected on a sample of their rows.
 
 Equal rows share a fold, and their weights add up. So the choice does not depend on the order of the rows, and a row of
@@ -20,7 +20,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from usmo.core.arrays import Array, Index, Mask
-from usmo.core.problem import PUProblem
+from usmo.core.labels import Risk
+from usmo.core.problem import Problem
 from usmo.core.table import Table
 from usmo.fitting.path import fit_path, path_values
 from usmo.fitting.specification import Specification
@@ -91,9 +92,9 @@ def select(
         gammas = [1.0 if spec.kernel is None else spec.kernel.gamma]
     lams_down = np.array(sorted({float(lam) for lam in lams}, reverse=True))
     sample = _deal(table, spec, folds, seed)
-    jobs: list[tuple[int, Specification, Mask, list[PUProblem]]] = []
+    jobs: list[tuple[int, Specification, Mask, list[Problem]]] = []
     for k in range(folds):
-        problems = sample.problems_without(k, spec.scenario, _rounded(prior), lams_down)
+        problems = sample.problems_without(k, spec.risk, _rounded(prior), lams_down)
         jobs += [
             (g, spec.with_gamma(_rounded(gamma)), sample.fold == k, problems) for g, gamma in enumerate(gammas)
         ]
@@ -105,13 +106,10 @@ def select(
     values = np.empty((len(gammas), len(lams_down), len(sample.rows)))
     for (g, _, held, _), held_values in zip(jobs, results, strict=True):
         values[g][:, held] = held_values
-    y = sample.is_p.astype(int)
     mean, error = np.empty((2, len(gammas), len(lams_down)))
     for g in range(len(gammas)):
         for j in range(len(lams_down)):
-            mean[g, j], error[g, j] = risk_with_error(
-                y, values[g, j], prior=prior, scenario=spec.scenario, sample_weight=sample.weight
-            )
+            mean[g, j], error[g, j] = sample.risk_of(values[g, j], prior, spec.risk)
     return _choose(lams_down, np.asarray(gammas, dtype=float), mean, np.nan_to_num(error), rule, sample, values)
 
 
@@ -122,18 +120,28 @@ class _Dealt:
     table: Table
     rows: Index
     origin: Index
-    is_p: Mask
+    kind: Index
     weight: Array
     fold: Index
 
-    def problems_without(self, k: int, scenario: str, prior: float, lams: Array) -> list[PUProblem]:
+    def problems_without(self, k: int, risk: Risk, prior: float, lams: Array) -> list[Problem]:
         """The problems of all λ without one fold."""
         kept = self.fold != k
         weight = np.zeros(self.table.X.shape[0])
         np.add.at(weight, self.rows[kept], self.weight[kept])
-        positives, others = (np.unique(self.rows[kept & mask]) for mask in (self.is_p, ~self.is_p))
-        unlabelled = np.union1d(positives, others) if scenario == "censored" else others
-        return [PUProblem.from_prior(prior, lam, positives, unlabelled, weight) for lam in lams]
+        kinds = {kind: np.unique(self.rows[kept & (self.kind == kind)]) for kind in (1, 0, -1)}
+        own = replace(
+            self.table, labelled=kinds[1], unlabelled=kinds[0], negatives=kinds[-1], weight=weight
+        )  # fmt: skip
+        return [own.problem(prior, lam, risk) for lam in lams]
+
+    def risk_of(self, f: Array, prior: float, risk: Risk) -> tuple[float, float]:
+        """The risk of decision values of all rows, and its standard error."""
+        propensity = None if self.table.propensity is None else self.table.propensity[self.rows]
+        return risk_with_error(
+            self.kind, f, prior=prior, scenario=risk.scenario, sample_weight=self.weight,
+            class_weight=risk.class_weight, eta=risk.eta, propensity=propensity,
+        )  # fmt: skip
 
 
 def _deal(table: Table, spec: Specification, folds: int, seed: int) -> _Dealt:
@@ -142,29 +150,31 @@ def _deal(table: Table, spec: Specification, folds: int, seed: int) -> _Dealt:
     # rows of a kernel matrix that are equal have equal columns too: they are not looked for
     content = np.arange(table.X.shape[0])[:, None] if precomputed else table.X
     most = min(rows_limit(spec), max(_KERNEL_ROWS, _COPIED // entries_per_row(content)))
-    both = table.labelled, table.unlabelled
-    sizes = [_size(rows, table.weight) for rows in both]
-    if min(sizes) < 2:
+    kinds = {1: table.labelled, 0: table.unlabelled}
+    if len(table.negatives) and (spec.eta > 0.0 or spec.scenario == "censored"):
+        kinds[-1] = table.negatives
+    sizes = [_size(rows, table.weight) for rows in kinds.values()]
+    if min(sizes[:2]) < 2:
         raise ValueError(
             "lam='cv' needs at least 2 labelled positives and 2 unlabelled rows, got "
             f"{sizes[0]:g} and {sizes[1]:g}; give lam as a number"
         )
-    kinds = [distinct_rows(content, rows, table.weight, seed, most) for rows in both]
-    chosen, p = np.concatenate([rows for rows, _ in kinds]), len(kinds[0][0])
-    on_p, on_u = (_shares(mass, folds) for _, mass in kinds)
-    entry = np.concatenate([on_p[0], on_u[0] + p])
-    fold = np.concatenate([on_p[2], on_u[2]])
-    if len(np.unique(fold)) < folds:
+    distinct = [distinct_rows(content, rows, table.weight, seed, most) for rows in kinds.values()]
+    firsts = np.cumsum([0] + [len(rows) for rows, _ in distinct])
+    chosen = np.concatenate([rows for rows, _ in distinct])
+    shares = [_shares(mass, folds) for _, mass in distinct]
+    entry = np.concatenate([own + first for (own, _, _), first in zip(shares, firsts, strict=False)])
+    kind = np.repeat(np.array(list(kinds)), [len(own) for own, _, _ in shares])
+    fold = np.concatenate([part for _, _, part in shares])
+    if len(np.unique(fold[kind >= 0])) < folds:
         raise ValueError(
-            f"folds must be at most the {max(p, len(chosen) - p)} distinct rows of a kind, got {folds}"
+            f"folds must be at most the {max(np.diff(firsts[:3]))} distinct rows of a kind, got {folds}"
         )
-    if precomputed:
-        small, rows = table, chosen[entry]
-    else:
-        everything = np.arange(len(chosen))
-        small = Table(take_rows(table.X, chosen), table.classes, everything[:p], everything[p:], None)
-        rows = entry
-    return _Dealt(small, rows, chosen[entry], entry < p, np.concatenate([on_p[1], on_u[1]]), fold)
+    small, rows = table, chosen[entry]
+    if not precomputed:
+        propensity = None if table.propensity is None else table.propensity[chosen]
+        small, rows = replace(table, X=take_rows(table.X, chosen), weight=None, propensity=propensity), entry
+    return _Dealt(small, rows, chosen[entry], kind, np.concatenate([mass for _, mass, _ in shares]), fold)
 
 
 def _size(rows: Index, weight: Array | None) -> float:
@@ -188,7 +198,7 @@ def _shares(mass: Array, folds: int) -> tuple[Index, Array, Index]:
     return np.arange(len(mass)), mass, fold
 
 
-def _held_out_values(table: Table, spec: Specification, problems: list[PUProblem], held: Index) -> Array:
+def _held_out_values(table: Table, spec: Specification, problems: list[Problem], held: Index) -> Array:
     """f of the fit of each problem on rows that it does not contain."""
     loose = replace(spec, tol=max(_LOOSE, spec.tol))
     return path_values(table, fit_path(table, problems, loose), loose, held)

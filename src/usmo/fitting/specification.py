@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
+from usmo.core.labels import ClassWeight, Risk
 from usmo.kernels.kernel import Kernel
 
 
@@ -18,6 +19,8 @@ class Specification:
 
     kernel: Kernel | None = None
     scenario: str = "case-control"
+    class_weight: ClassWeight = None
+    eta: float = 0.0
     solver: str = "auto"
     tol: float = 1e-3
     max_iter: int = -1
@@ -28,6 +31,11 @@ class Specification:
     approximation: str | None = None
     n_components: int = 500
     seed: int = 0
+
+    @property
+    def risk(self) -> Risk:
+        """Which risk is minimised."""
+        return Risk(self.scenario, self.class_weight, self.eta)
 
     def with_gamma(self, gamma: float) -> Specification:
         """The same with another kernel coefficient; unchanged for a linear function of the columns."""

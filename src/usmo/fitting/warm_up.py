@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from usmo.core.problem import PUProblem
+from usmo.core.labels import pu_problem
 from usmo.kernels import tiles
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix
@@ -19,7 +19,7 @@ from usmo.system.compilation import announced_compilation
 def compile_kernel_solvers() -> None:
     """Compile them, or load them from Numba's cache, on a problem that needs passes of both kinds."""
     toy = KernelMatrix(np.arange(20.0)[:, None], Kernel("rbf"))
-    problem = PUProblem.from_prior(0.5, 1e-3, np.arange(5), np.arange(5, 20))
+    problem = pu_problem(0.5, 1e-3, np.arange(5), np.arange(5, 20))
     with announced_compilation():
         usmo.solve(problem, toy, starts.uniform(problem))
         for dtype in (np.float32, np.float64):

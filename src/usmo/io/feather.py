@@ -1,4 +1,4 @@
-"""The sizes that the compressed buffers of a Feather file claim to have. Polars allocates them unchecked.
+"""The sizes that the buffers of a Feather file claim to have. Polars allocates them unchecked.
 
 A Feather file is an Arrow IPC file: record batches, and a footer that lists them. Its metadata are flatbuffers: a
 table starts with the distance back to its list of field offsets, a vector with its length. A compressed buffer starts
@@ -18,7 +18,7 @@ _CONTINUATION = 0xFFFFFFFF
 
 
 def buffer_sizes(data: bytes) -> Iterator[int]:
-    """The decompressed size of each compressed buffer; IndexError or struct.error if the metadata are damaged."""
+    """The decompressed size of each buffer; IndexError or struct.error if the metadata are damaged."""
     end = len(data) - len(_END) - 4
     footer = _reference(data, end - unpack_from("<i", data, end)[0])
     for field in _FOOTER_BATCHES:
@@ -28,11 +28,16 @@ def buffer_sizes(data: bytes) -> Iterator[int]:
             batch = _table(data, _reference(data, begin), 2)
             if field == 2:
                 batch = _table(data, batch, 1)  # the record batch within a dictionary batch
-            if _place(data, batch, 3):  # the field of the compression
-                for buffer in _vector(data, batch, 2, 16):
-                    offset, length = unpack_from("<qq", data, buffer)
-                    if length:
-                        yield unpack_from("<q", data, start + metadata + offset)[0]
+            compressed = _place(data, batch, 3) != 0
+            for buffer in _vector(data, batch, 2, 16):
+                offset, length = unpack_from("<qq", data, buffer)
+                first = start + metadata + offset
+                if not 0 <= first <= first + length <= len(data):
+                    raise IndexError(f"a column of {length} bytes at {first} in a file of {len(data)}")
+                size = unpack_from("<q", data, first)[0] if compressed and length else -1
+                if size < -1:
+                    raise IndexError(f"a column of {size} bytes")
+                yield length if size == -1 else size
 
 
 def _place(data: bytes, table: int, field: int) -> int:

@@ -9,7 +9,15 @@ import numpy as np
 
 from usmo.core.arrays import Array
 from usmo.core.dual import loss as unlabelled_loss
-from usmo.metrics.sample import PUSample, above_threshold, checked_prior, checked_values, checked_weights
+from usmo.core.labels import ClassWeight, Risk, check_class_weight
+from usmo.metrics.sample import (
+    PUSample,
+    above_threshold,
+    checked_prior,
+    checked_values,
+    checked_weights,
+    combined,
+)
 
 LOSSES = ("double hinge", "zero-one")
 
@@ -52,7 +60,7 @@ def pu_precision(
     small sample is replaced by π·r. 0 if no row is called positive. Parameters as for :func:`pu_recall`.
     """
     prior = checked_prior(prior)
-    r, q = PUSample.of(y, f, scenario, sample_weight).shares(threshold)
+    r, q = PUSample.of(y, f, scenario, sample_weight).shares(threshold, prior)
     return prior * r / max(q, prior * r) if r > 0 else 0.0
 
 
@@ -66,7 +74,7 @@ def pu_f1(
     with π, so it is only as good as π. Parameters as for :func:`pu_recall`.
     """
     prior = checked_prior(prior)
-    r, q = PUSample.of(y, f, scenario, sample_weight).shares(threshold)
+    r, q = PUSample.of(y, f, scenario, sample_weight).shares(threshold, prior)
     return 2.0 * prior * r / (max(q, prior * r) + prior)
 
 
@@ -80,7 +88,7 @@ def pu_false_positive_rate(
     means "too small to see in this sample". Parameters as for :func:`pu_recall`.
     """
     prior = checked_prior(prior)
-    r, q = PUSample.of(y, f, scenario, sample_weight).shares(threshold)
+    r, q = PUSample.of(y, f, scenario, sample_weight).shares(threshold, prior)
     return min(max((q - prior * r) / (1.0 - prior), 0.0), 1.0)
 
 
@@ -96,7 +104,7 @@ def pu_zero_one_risk(
     to a model that has memorised which rows are labelled. Other parameters as for :func:`pu_recall`.
     """
     prior = checked_prior(prior)
-    r, q = PUSample.of(y, f, scenario, sample_weight).shares(threshold)
+    r, q = PUSample.of(y, f, scenario, sample_weight).shares(threshold, prior)
     negatives = q - prior * r
     return prior * (1.0 - r) + (max(0.0, negatives) if nonnegative else negatives)
 
@@ -127,12 +135,25 @@ def pu_roc_auc(
     """
     prior = checked_prior(prior)
     sample = PUSample.of(y, f, scenario, sample_weight)
-    f_u, w_u = sample.f[sample.unlabelled], sample.weight[sample.unlabelled]
-    order = np.argsort(f_u, kind="stable")
-    below = np.append(0.0, np.cumsum(w_u[order])) / w_u.sum()
-    less, at_most = (below[np.searchsorted(f_u[order], sample.f, side=side)] for side in ("left", "right"))
-    auc_pu = sample.mean_p(0.5 * (less + at_most))
-    return min(max((auc_pu - 0.5 * prior) / (1.0 - prior), 0.0), 1.0)
+    auc = (sample.mean_p(_shares_below(sample, sample.unlabelled)) - 0.5 * prior) / (1.0 - prior)
+    if sample.negative.any():
+        # how often a positive lies above a row: its variance over U and over N is that of the two areas
+        above = 1.0 - _shares_below(sample, sample.labelled)
+        variances = [
+            float(np.var(above[rows])) / sample.size(rows) + 1e-12 for rows in (sample.unlabelled, sample.negative)
+        ]
+        own = sample.mean_p(_shares_below(sample, sample.negative))
+        auc = combined(auc, variances[0] / (1.0 - prior) ** 2, own, variances[1])
+    return min(max(auc, 0.0), 1.0)
+
+
+def _shares_below(sample: PUSample, rows: Any) -> Array:
+    """For every row the share of ``rows`` with a smaller f; equal ones count one half."""
+    f, weight = sample.f[rows], sample.weight[rows]
+    order = np.argsort(f, kind="stable")
+    below = np.append(0.0, np.cumsum(weight[order])) / weight.sum()
+    less, at_most = (below[np.searchsorted(f[order], sample.f, side=side)] for side in ("left", "right"))
+    return 0.5 * (less + at_most)
 
 
 def lee_liu(
@@ -153,21 +174,28 @@ def lee_liu(
 def risk_with_error(
     y: Any, f: Any, *,
     prior: float, scenario: str = "case-control", threshold: float = 0.0, sample_weight: Any = None,
-    loss: str = "double hinge",
+    loss: str = "double hinge", class_weight: ClassWeight = None, eta: float = 0.0, propensity: Any = None,
 ) -> tuple[float, float]:  # fmt: skip
-    """The unbiased PU risk and its standard error.
+    """The unbiased risk and its standard error.
 
-    The risk is π·mean_P(a) + mean_U(b) with a = ℓ(f) - ℓ(-f) and b = ℓ(-f). The influence of a row on it is
+    The PU risk is π·mean_P(a) + mean_U(b) with a = ℓ(f) - ℓ(-f) and b = ℓ(-f). In general it is
 
-        d = π·(a - mean_P a)/n_P  if it is in P,    plus    (b - mean_U b)/n_U  if it is in U;    error² = Σ d².
+        π·mean_P[w₊·ℓ(f) - (1-η)·w₋·ℓ(-f)]  +  (1-η)·w₋·mean_U ℓ(-f)  +  η·w₋·(1-π)·mean_N ℓ(-f)
 
-    In "case-control" no row is in both, and error² = π²·var_P(a)/n_P + var_U(b)/n_U. In "censored" the labelled rows
-    are in both, which adds the covariance of a and b. Variances divide by n - 1. π is treated as exact.
+    with costs w₋ and w₊ and the share η of the PN risk. The influence of a row is, for each part that it is in, the
+    factor of the part times (value - mean)/size; error² is the sum of their squares. In "censored" the labelled rows
+    are in P and in U, which adds a covariance. Variances divide by n - 1. π is treated as exact.
 
     Parameters
     ----------
     loss : {"double hinge", "zero-one"}
         The loss ℓ; ``threshold`` applies to "zero-one" only.
+    class_weight : None, "balanced" or {0: w₋, 1: w₊}
+        The costs of the two errors, as for :class:`usmo.PUSVC`.
+    eta : float
+        η, used if y has labelled negatives.
+    propensity : array, optional
+        The probability of a label for each row, if it was a positive; those of labelled rows are used.
     y, f, prior, scenario, sample_weight
         As for :func:`pu_recall`. Integer weights are numbers of equal rows; other weights enter the error squared.
 
@@ -179,21 +207,33 @@ def risk_with_error(
     prior = checked_prior(prior)
     if loss not in LOSSES:
         raise ValueError(f"loss must be 'double hinge' or 'zero-one', got {loss!r}")
+    check_class_weight(class_weight)
+    low, high = Risk(scenario, class_weight).costs(prior)
     sample = PUSample.of(y, f, scenario, sample_weight)
+    eta = eta if sample.negative.any() else 0.0
     composite, opposite = _losses(loss, sample.f, threshold)
-    means = sample.mean_p(composite), sample.mean_u(opposite)
-    risk = prior * means[0] + means[1]
-    influence = np.zeros(len(sample.f))
-    for rows, values, mean, share in (
-        (sample.labelled, composite, means[0], prior),
-        (sample.unlabelled, opposite, means[1], 1.0),
-    ):
-        total, size = float(sample.weight[rows].sum()), sample.size(rows)
-        if size < 2:
-            return risk, math.nan
-        influence[rows] += share * (values[rows] - mean) / total * math.sqrt(size / (size - 1.0))
+    in_p = sample.weight
+    if propensity is not None:
+        e = np.asarray(propensity, dtype=np.float64)[checked_weights(checked_values(f, "f"), sample_weight) > 0]
+        in_p = np.where(sample.labelled, sample.weight / e, sample.weight)
+    parts = [
+        (sample.labelled, high * composite + (high - (1.0 - eta) * low) * opposite, prior, in_p),
+        (sample.unlabelled, opposite, (1.0 - eta) * low, sample.weight),
+    ]
+    if eta > 0.0:
+        parts.append((sample.negative, opposite, eta * low * (1.0 - prior), sample.weight))
+    risk, influence, enough = 0.0, np.zeros(len(sample.f)), True
+    for rows, values, share, weight in parts:
+        mean = float(np.average(values[rows], weights=weight[rows]))
+        risk += share * mean
+        total, size = float(weight[rows].sum()), sample.size(rows)
+        enough &= size >= 2
+        relative = weight[rows] / sample.weight[rows]
+        influence[rows] += (
+            share * relative * (values[rows] - mean) / total * math.sqrt(size / max(size - 1.0, 1.0))
+        )
     weight = sample.weight if sample.integer_weights else sample.weight**2
-    return risk, math.sqrt(float(weight @ influence**2))
+    return risk, math.sqrt(float(weight @ influence**2)) if enough else math.nan
 
 
 def prior_threshold(f_u: Any, prior: float, *, sample_weight: Any = None) -> float:

@@ -1,4 +1,4 @@
-"""Decision values with labels and weights, split into P and U, and the checks of all arguments."""
+"""Decision values with labels and weights, split into P, U and N, and the checks of all arguments."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
 from usmo.core.arrays import Array
+from usmo.core.targets import known_values, label_rule
 
 SCENARIOS = ("case-control", "censored")
 
 
 @dataclass(frozen=True)
 class PUSample:
-    """Decision values and weights, with the masks of P and of U (all rows if censored); weights are positive."""
+    """Decision values and weights, with the masks of P, of U (all rows if censored) and of N; weights are positive."""
 
     f: Array
     weight: Array
     labelled: NDArray[np.bool_]
     unlabelled: NDArray[np.bool_]
+    negative: NDArray[np.bool_]
 
     @classmethod
     def of(cls, y: Any, f: Any, scenario: str, sample_weight: Any = None) -> PUSample:
@@ -32,21 +34,16 @@ class PUSample:
         y, f = np.asarray(y), checked_values(f, "f")
         if y.shape != f.shape:
             raise ValueError(f"y must hold one label per decision value, {len(f)}; got shape {y.shape}")
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise ValueError("y must hold labels, got NaN or infinity")
-        classes = np.unique(y)
-        if len(classes) != 2:
-            raise ValueError(
-                "y must hold two values, the greater marking labelled positives and the other unlabelled rows; "
-                f"got {len(classes)}: {classes[:5].tolist()}"
-            )
-        labelled, weight = y == classes[1], checked_weights(f, sample_weight)
-        for rows, what in ((labelled, "labelled positive"), (~labelled, "unlabelled")):
-            if not (weight[rows] > 0).any():
+        if y.dtype.kind == "f" and np.isinf(y).any():
+            raise ValueError("y must hold labels, got infinity")
+        kind, weight = label_rule(*known_values(y), warn=False).kinds(y), checked_weights(f, sample_weight)
+        for value, what in ((1, "labelled positive"), (0, "unlabelled")):
+            if not (weight[kind == value] > 0).any():
                 raise ValueError(f"sample_weight leaves only one class: no {what} row has a positive weight")
         counted = weight > 0
-        f, weight, labelled = f[counted], weight[counted], labelled[counted]
-        return cls(f, weight, labelled, ~labelled if scenario == "case-control" else np.ones_like(labelled))
+        f, weight, kind = f[counted], weight[counted], kind[counted]
+        unlabelled = kind == 0 if scenario == "case-control" else np.ones_like(kind, dtype=bool)
+        return cls(f, weight, kind == 1, unlabelled, kind == -1)
 
     @property
     def integer_weights(self) -> bool:
@@ -65,10 +62,37 @@ class PUSample:
         """Weighted mean over U; ``values`` has an entry for every row."""
         return float(np.average(values[self.unlabelled], weights=self.weight[self.unlabelled]))
 
-    def shares(self, threshold: float) -> tuple[float, float]:
-        """Recall r = P_P(f > threshold) and q = P_U(f > threshold)."""
+    def mean_n(self, values: Any) -> float:
+        """Weighted mean over N; ``values`` has an entry for every row."""
+        return float(np.average(values[self.negative], weights=self.weight[self.negative]))
+
+    def shares(self, threshold: float, prior: float | None = None) -> tuple[float, float]:
+        """Recall r = P_P(f > threshold) and q = P_U(f > threshold).
+
+        Labelled negatives give a second estimate of q = π·r + (1-π)·P_N(f > threshold), if π is known. The two are
+        averaged with the inverses of their variances.
+        """
         above = above_threshold(self.f, threshold)
-        return self.mean_p(above), self.mean_u(above)
+        r, q = self.mean_p(above), self.mean_u(above)
+        if prior is None or not self.negative.any():
+            return r, q
+        p, n, m = (self.size(rows) for rows in (self.labelled, self.unlabelled, self.negative))
+        rate = self.mean_n(above)
+        of_u = (_variance(q, n) + prior**2 * _variance(r, p)) / (1.0 - prior) ** 2
+        rate = combined((q - prior * r) / (1.0 - prior), of_u, rate, _variance(rate, m))
+        return r, prior * r + (1.0 - prior) * rate
+
+
+def combined(one: float, variance: float, other: float, other_variance: float) -> float:
+    """The average of two estimates of one number, with the inverses of their variances as weights."""
+    share = other_variance / (variance + other_variance)
+    return share * one + (1.0 - share) * other
+
+
+def _variance(share: float, size: float) -> float:
+    """The variance of a share of a sample; Laplace's rule keeps it above 0 for shares of 0 and 1."""
+    smooth = (share * size + 1.0) / (size + 2.0)
+    return smooth * (1.0 - smooth) / size
 
 
 def above_threshold(f: Array, threshold: float) -> NDArray[np.bool_]:

@@ -30,8 +30,8 @@ class SensitivityDisplay(Display):
         Rank correlation with the given model's f on the unlabelled rows, and the share of the ``top`` highest rows
         of that model that are among the ``top`` highest.
     prior, interval, top : float, tuple or None, int
-        Prior and interval of the given model; ``top`` is by default the number of positives that π promises among
-        the unlabelled rows.
+        Prior and interval of the given model; ``top`` is by default the number of positives among the unlabelled
+        rows if the prior is π.
     """
 
     def __init__(
@@ -58,9 +58,10 @@ class SensitivityDisplay(Display):
         if model is not estimator:
             X = estimator[:-1].transform(X)
         base, y = model.decision_function(X), np.asarray(y)
-        labelled = PUSample.of(y, base, "case-control").labelled
+        sample = PUSample.of(y, base, "case-control")
+        labels = sample.labelled.astype(int) - sample.negative
         refits = prior_sensitivity(
-            model, X, labelled, priors=priors, top=top, base=base, sample_weight=sample_weight
+            model, X, labels, priors=priors, top=top, base=base, sample_weight=sample_weight
         )
         f1 = [
             pu_f1(y, f, prior=prior, scenario=model.scenario, sample_weight=sample_weight)
@@ -68,7 +69,7 @@ class SensitivityDisplay(Display):
         ]
         return cls(
             refits.priors, refits.positives, f1,
-            [_rank_correlation(f[~labelled], base[~labelled]) for f in refits.f], refits.overlap,
+            [_rank_correlation(f[labels == 0], base[labels == 0]) for f in refits.f], refits.overlap,
             prior=float(model.prior_), interval=getattr(model, "prior_interval_", None), top=refits.top,
         ).plot(ax=ax, **kw)  # fmt: skip
 

@@ -17,9 +17,10 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils import ClassifierTags
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from usmo.core.arrays import Array, Index, Mask
+from usmo.core.targets import validate_labelled
 from usmo.kernels.row_sampling import distinct_rows
 from usmo.priors.samples import Sample, effective_size
 
@@ -57,16 +58,19 @@ class PriorEstimator(BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Estimate the prior; the greater of the two values of y marks labelled positives.
+        """Estimate the prior; y has labels as for :meth:`usmo.PUSVC.fit`.
 
-        A row of weight two counts as two equal rows. The order of the rows has no effect.
+        A row of weight two counts as two equal rows. The order of the rows has no effect. Labelled negatives are not
+        used, because they rarely are a random sample of the negatives; in the censored scenario they count among all
+        rows.
         """
         self._validate_params()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
+        accepted: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64, "ensure_min_samples": 2}
+        X, y, rule = validate_labelled(self, X, y, **accepted)
+        kinds = rule.kinds(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        labelled = _is_labelled(y)
         integer_weights = bool(np.all(weight == np.round(weight)))
-        masks = labelled & (weight > 0), ~labelled & (weight > 0)
+        masks = (kinds == 1) & (weight > 0), (kinds == 0) & (weight > 0)
         sizes = [effective_size(weight[mask], integer_weights) for mask in masks]
         if min(sizes) < 2:
             raise ValueError(
@@ -78,10 +82,11 @@ class PriorEstimator(BaseEstimator):
         low, high = self._interval(sample, value)
         smallest = 0.5 / sample.sizes[1]
         n_p, n_u = (float(weight[mask].sum()) for mask in masks)
+        n_all = float(weight.sum())
 
         def for_scenario(prior_u: float) -> float:
             prior_u = min(max(prior_u, smallest), 1.0 - smallest)
-            return float((n_p + prior_u * n_u) / (n_p + n_u)) if self.scenario == "censored" else float(prior_u)
+            return float((n_p + prior_u * n_u) / n_all) if self.scenario == "censored" else float(prior_u)
 
         self.diagnostics_["prior_unlabelled"] = min(max(value, smallest), 1.0 - smallest)
         self.prior_ = for_scenario(value)
@@ -115,14 +120,3 @@ class PriorEstimator(BaseEstimator):
         drawn = [self._estimate(sample.resampled(rng))[0] for _ in range(self.n_bootstrap)]
         half = float(norm.ppf(0.5 + 0.5 * self.level) * np.std(drawn, ddof=1))
         return value - half, value + half
-
-
-def _is_labelled(y: Array) -> Mask:
-    """Which rows are labelled positives."""
-    classes = np.unique(y)
-    if len(classes) != 2:
-        raise ValueError(
-            "y must hold two values, the greater marking labelled positives and the other unlabelled rows; "
-            f"got {len(classes)}: {classes[:5].tolist()}"
-        )
-    return np.asarray(y == classes[1])

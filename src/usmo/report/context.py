@@ -42,13 +42,17 @@ class ReportContext:
         """The decision values of all rows."""
         return self.ranking.f
 
-    @cached_property
+    @property
     def positives(self) -> Index:
-        return np.flatnonzero(self.ranking.known)
+        return self.ranking.positives
 
     @property
     def unlabelled(self) -> Index:
         return self.ranking.unlabelled
+
+    @property
+    def n_negatives(self) -> int:
+        return len(self.ranking.negatives)
 
     @cached_property
     def listed(self) -> Index:
@@ -82,7 +86,9 @@ class ReportContext:
 
     def expected(self, prior: float) -> float:
         """Expected number of positives among the unlabelled rows under this prior."""
-        return expected_positives(prior, len(self.positives), len(self.unlabelled), self.scenario)
+        return expected_positives(
+            prior, len(self.positives), len(self.unlabelled), self.scenario, self.n_negatives
+        )
 
     def identity(self, row: int) -> str:
         return str(row + 1) if self.ids is None else self.ids[row]
@@ -142,21 +148,23 @@ def check_options(top: Any, sensitivity: Any) -> None:
 
 
 def checked_table(X: Any, known: Any) -> tuple[Any, np.ndarray]:
-    """X as array or CSR matrix and the mask of the known positives."""
+    """X as array or CSR matrix, and the labels: 1 known positive, 0 unlabelled, -1 known negative."""
     table = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if table.ndim != 2:
         raise ValueError(f"X must be a table, got shape {table.shape}")
-    mask = np.asarray(known)
-    if mask.dtype != bool or mask.shape != (table.shape[0],):
+    given = np.asarray(known)
+    kinds = given.dtype == bool or (given.dtype.kind == "i" and np.isin(given, (-1, 0, 1)).all())
+    if not kinds or given.shape != (table.shape[0],):
         raise ValueError(
-            f"known must hold True or False for each of the {table.shape[0]} rows, got {mask.dtype} of shape "
-            f"{mask.shape}"
+            f"known must hold True or False, or 1, 0 or -1, for each of the {table.shape[0]} rows, got {given.dtype} "
+            f"of shape {given.shape}"
         )
-    if mask.all() or not mask.any():
+    labels = given.astype(np.int8)
+    if not (labels == 1).any() or not (labels == 0).any():
         raise ValueError(
-            f"known must hold both kinds of rows, got {int(mask.sum())} known positives of {len(mask)}"
+            f"known must hold both kinds of rows, got {int((labels == 1).sum())} known positives of {len(labels)}"
         )
-    return table, mask
+    return table, labels
 
 
 def checked_texts(name: str, texts: Sequence[Any] | None, length: int) -> list[str] | None:

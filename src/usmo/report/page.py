@@ -46,8 +46,8 @@ def build(
         Fitted on X and ``known``.
     X : array or CSR matrix
         The numbers that the model was fitted on, all rows; the kernel matrix if it is precomputed.
-    known : array of bool
-        True for the known positives, False for the unlabelled rows.
+    known : array of bool or int
+        True or 1 for the known positives, False or 0 for the unlabelled rows, -1 for the known negatives.
     ids : sequence, optional
         A text per row; without it rows are numbered from 1.
     source, title : str
@@ -74,17 +74,19 @@ def build(
     templates = _templates()
     check_model(model)
     check_options(top, sensitivity)
-    table, mask = checked_table(X, known)
+    table, labels = checked_table(X, known)
     ids = checked_texts("ids", ids, table.shape[0])
     names = checked_texts("names", getattr(X, "columns", None) if names is None else names, table.shape[1])
     f = checked_values(model.decision_function(X) if f is None else f, table.shape[0])
     context = ReportContext(
-        model, table, Ranking(f, mask), ids, names, str(source),
+        model, table, Ranking(f, labels), ids, names, str(source),
         str(title or (f"Likely positives in {Path(source).name}" if source else "Likely positives")),
         list(columns), dict(parameters or {}), int(top),
-        fingerprint_of(table, mask) if fingerprint is None else fingerprint,
-        quality=None if sensitivity is None else refits.held_out(model, table, mask),
-        sensitivity=refits.sensitivity(model, table, mask, f, top=top) if isinstance(sensitivity, str) else sensitivity,
+        fingerprint_of(table, labels) if fingerprint is None else fingerprint,
+        quality=None if sensitivity is None else refits.held_out(model, table, labels),
+        sensitivity=(
+            refits.sensitivity(model, table, labels, f, top=top) if isinstance(sensitivity, str) else sensitivity
+        ),
     )  # fmt: skip
     return _render(context, templates)
 

@@ -12,14 +12,22 @@ from usmo.core.arrays import Array, Index
 
 @dataclass(frozen=True)
 class Ranking:
-    """Decision values of all rows of a table, and the mask of its known positives."""
+    """Decision values of all rows of a table, and their labels: 1 known positive, 0 unlabelled, -1 known negative."""
 
     f: Array
-    known: np.ndarray
+    labels: np.ndarray
+
+    @cached_property
+    def positives(self) -> Index:
+        return np.flatnonzero(self.labels == 1)
 
     @cached_property
     def unlabelled(self) -> Index:
-        return np.flatnonzero(~self.known)
+        return np.flatnonzero(self.labels == 0)
+
+    @cached_property
+    def negatives(self) -> Index:
+        return np.flatnonzero(self.labels == -1)
 
     @cached_property
     def n_marked(self) -> int:

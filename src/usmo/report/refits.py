@@ -31,16 +31,18 @@ class HeldOut:
     """Decision values of rows by models that were fitted without them; ``sampled`` if not all rows were used."""
 
     f: Array
-    known: np.ndarray
+    labels: np.ndarray
     folds: int
     sampled: bool
 
 
-def held_out(model: Any, X: Any, known: np.ndarray) -> HeldOut | None:
+def held_out(model: Any, X: Any, labels: np.ndarray) -> HeldOut | None:
     """Decision values of each row from a model fitted on the other folds; None if P or U has too few rows."""
-    rows = _rows(model, known)
-    y = known[rows]
-    if min(y.sum(), (~y).sum()) < FEWEST:
+    rows = _rows(model, labels)
+    y = labels[rows]
+    if hasattr(model, "propensity_"):  # the measures assume that positives were labelled at random
+        return None
+    if min(np.count_nonzero(y == 1), np.count_nonzero(y == 0)) < FEWEST:
         return None
     f = np.empty(len(rows))
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
@@ -49,44 +51,45 @@ def held_out(model: Any, X: Any, known: np.ndarray) -> HeldOut | None:
         fitted = clone(template)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fitted.fit(_part(model, X, rows[train], rows[train]), y[train].astype(int))
+            fitted.fit(_part(model, X, rows[train], rows[train]), y[train])
         f[test] = fitted.decision_function(_part(model, X, rows[test], rows[train]))
-    return HeldOut(f, y, folds.get_n_splits(), len(rows) < len(known))
+    return HeldOut(f, y, folds.get_n_splits(), len(rows) < len(labels))
 
 
-def sensitivity(model: Any, X: Any, known: np.ndarray, f: Array, *, top: int) -> Sensitivity | None:
+def sensitivity(model: Any, X: Any, labels: np.ndarray, f: Array, *, top: int) -> Sensitivity | None:
     """Fit again with five priors (:func:`prior_sensitivity`); None if that does not repeat the model.
 
     The model's own prior is among them. If that fit does not give the model's decision values ``f`` (it was fitted
-    with weights, or on other rows), the comparison would mislead.
+    with weights or propensities, or on other rows), the comparison would mislead.
     """
-    rows = _rows(model, known)
-    y = known[rows]
-    if y.all() or not y.any():
+    rows = _rows(model, labels)
+    y = labels[rows]
+    counts = [int(np.count_nonzero(y == kind)) for kind in (1, 0, -1)]
+    if not counts[0] or not counts[1]:
         return None
-    prior, sampled = float(model.prior_), len(rows) < len(known)
-    expected = expected_positives(prior, int(y.sum()), int((~y).sum()), model.scenario)
+    prior, sampled = float(model.prior_), len(rows) < len(labels)
+    expected = expected_positives(prior, counts[0], counts[1], model.scenario, counts[2])
     top = max(1, min(top, round(expected)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         refits = prior_sensitivity(model, _part(model, X, rows, rows), y, count=_PRIORS, top=top)
     own = refits.f[np.argmin(np.abs(refits.priors - prior))]
-    if not sampled and np.abs(own - f)[~known].mean() > 0.05 * (1.0 + np.abs(f[~known]).mean()):
+    if not sampled and np.abs(own - f)[labels == 0].mean() > 0.05 * (1.0 + np.abs(f[labels == 0]).mean()):
         return None
     return replace(refits, sampled=sampled)
 
 
-def _rows(model: Any, known: np.ndarray) -> Index:
-    """All rows, or a sample of ``ROWS``. In the censored scenario it keeps the share of P, else all of P if it can."""
-    if len(known) <= ROWS:
-        return np.arange(len(known))
+def _rows(model: Any, labels: np.ndarray) -> Index:
+    """All rows, or a sample of ``ROWS``. In the censored scenario it keeps all shares, else labelled rows if it can."""
+    if len(labels) <= ROWS:
+        return np.arange(len(labels))
     rng = np.random.default_rng(0)
-    positives, unlabelled = np.flatnonzero(known), np.flatnonzero(~known)
+    labelled, unlabelled = np.flatnonzero(labels), np.flatnonzero(labels == 0)
     if model.scenario == "censored":
-        take = max(1, round(ROWS * len(positives) / len(known)))
+        take = max(1, round(ROWS * len(labelled) / len(labels)))
     else:
-        take = min(len(positives), max(ROWS // 2, ROWS - len(unlabelled)))
-    parts = rng.choice(positives, take, replace=False), rng.choice(unlabelled, ROWS - take, replace=False)
+        take = min(len(labelled), max(ROWS // 2, ROWS - len(unlabelled)))
+    parts = rng.choice(labelled, take, replace=False), rng.choice(unlabelled, ROWS - take, replace=False)
     return np.sort(np.concatenate(parts))
 
 

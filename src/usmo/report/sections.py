@@ -36,12 +36,14 @@ def learnt(context: ReportContext) -> Section:
     return "What was learnt", {
         "n_positives": len(context.positives),
         "n_unlabelled": len(context.unlabelled),
+        "n_negatives": context.n_negatives,
         "n_marked": context.ranking.n_marked,
         "expected": expected,
         "low": low,
         "high": high,
         "estimated": context.model.prior == "estimate",
         "fewest": FEWEST,
+        "propensity": getattr(context.model, "propensity_", None),
         "quality": _quality(context),
     }
 
@@ -52,13 +54,17 @@ def _quality(context: ReportContext) -> dict[str, Any] | None:
     if held is None:
         return None
 
+    # known negatives are rarely a random sample, so they count as what they are in the sample: rows without a label
+    used = (held.labels >= 0) | (context.scenario == "censored")
+    y, f = np.maximum(held.labels, 0)[used], held.f[used]
+
     def over(measure: Callable[..., float], priors: Iterable[float]) -> list[float]:
         inside = (min(max(prior, 1e-9), 1.0 - 1e-9) for prior in priors)
-        return [measure(held.known, held.f, prior=prior, scenario=context.scenario) for prior in inside]
+        return [measure(y, f, prior=prior, scenario=context.scenario) for prior in inside]
 
     return {
-        "n_positives": int(held.known.sum()),
-        "n_marked": int((held.f[held.known] > 0).sum()),
+        "n_positives": int(np.count_nonzero(held.labels == 1)),
+        "n_marked": int((held.f[held.labels == 1] > 0).sum()),
         "folds": held.folds,
         "sampled": ROWS if held.sampled else 0,
         "measures": [
@@ -141,7 +147,7 @@ def repeat(context: ReportContext) -> Section:
     return "How to repeat this", {
         "command": str(context.parameters.get("command", "")),
         "code": f"from usmo import {type(model).__name__}\n\n"
-        f"# X: the encoded table, {n} × {d}; known: True for the known positives\n"
+        f"# X: the encoded table, {n} × {d}; known: 1 known positive, 0 unlabelled, -1 known negative\n"
         f"model = {model.__repr__(N_CHAR_MAX=10_000)}\nmodel.fit(X, known)\nscores = model.decision_function(X)",
         "asked": {str(name): value for name, value in context.parameters.items() if name != "command"},
         "parameters": [(name, repr(value)) for name, value in sorted(model.get_params(deep=False).items())],

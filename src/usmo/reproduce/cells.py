@@ -19,7 +19,8 @@ from sklearn.metrics import roc_auc_score
 
 from usmo.core.arrays import Array
 from usmo.core.dual import loss
-from usmo.core.problem import PUProblem
+from usmo.core.labels import pu_problem
+from usmo.core.problem import Problem
 from usmo.datasets import info, load, make_pu
 from usmo.fitting.kernel import fit_kernel
 from usmo.fitting.specification import Specification
@@ -59,12 +60,12 @@ def scores(f: Array, y: Any, unlabelled: Any) -> dict[str, float]:
     }
 
 
-def cell_problem(dataset: str, kernel: str, lam: float, draw: int) -> tuple[PUProblem, KernelMatrix, Any]:
+def cell_problem(dataset: str, kernel: str, lam: float, draw: int) -> tuple[Problem, KernelMatrix, Any]:
     """The training problem of a cell, its kernel matrix and the true classes."""
     X, y = load(dataset)
     labels, _ = make_pu(y, fraction=0.2, random_state=draw)
     rows = np.flatnonzero(labels == 1), np.flatnonzero(labels == 0)
-    problem = PUProblem.from_prior(float(y.mean()), lam, *rows)
+    problem = pu_problem(float(y.mean()), lam, *rows)
     return problem, KernelMatrix(X, KERNELS[kernel]), y
 
 
@@ -93,7 +94,7 @@ def run_cell(dataset: str, kernel: str, lam: float, draw: int) -> list[Row]:
                 "lambda": lam,
                 "draw": draw,
                 "method": method,
-                **scores(values + beta, y, problem.unlabelled),
+                **scores(values + beta, y, problem.c_rows),
                 "objective": _primal(problem, values, beta, alpha),
                 "seconds": seconds,
             }
@@ -101,25 +102,25 @@ def run_cell(dataset: str, kernel: str, lam: float, draw: int) -> list[Row]:
     return results
 
 
-def fit(method: str, problem: PUProblem, matrix: KernelMatrix) -> tuple[Array, float]:
+def fit(method: str, problem: Problem, matrix: KernelMatrix) -> tuple[Array, float]:
     """α of every row of the table, and β, by one method."""
     if method == "init":
         sigma = starts.paper(problem, matrix)
         alpha = problem.table_coefficients(sigma, len(matrix))
-        values = matrix.product(problem.unlabelled, np.arange(len(matrix)), alpha)
+        values = matrix.product(problem.c_rows, np.arange(len(matrix)), alpha)
         return alpha, problem.bias(sigma, values)
     if method == "ramp_cccp":
         minimum = ramp.solve(problem, matrix)
         alpha = np.zeros(len(matrix))
-        np.add.at(alpha, np.concatenate([problem.positives, problem.unlabelled]), minimum.alpha)
+        np.add.at(alpha, np.concatenate([problem.b_rows, problem.c_rows]), minimum.alpha)
         return alpha, minimum.beta
     solver = {"double_hinge_qp": "qp", "usmo": "usmo"}[method]
     solution = fit_kernel(problem, matrix, Specification(solver=solver, tol=1e-4)).solution
     return problem.table_coefficients(solution.sigma, len(matrix)), solution.beta
 
 
-def _primal(problem: PUProblem, values: Array, beta: float, alpha: Array) -> float:
+def _primal(problem: Problem, values: Array, beta: float, alpha: Array) -> float:
     """The double hinge objective, for every method."""
-    f = values[problem.unlabelled] + beta
-    risk = float(problem.c2 @ loss(f)) - float(problem.c1 @ (values[problem.positives] + beta))
+    f = values[problem.c_rows] + beta
+    risk = float(problem.c @ loss(f)) - float(problem.b @ (values[problem.b_rows] + beta))
     return risk + 0.5 * float(alpha @ values)

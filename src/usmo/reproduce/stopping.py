@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.datasets import SMALL
 from usmo.fitting.kernel import fit_kernel
 from usmo.fitting.specification import Specification
@@ -69,15 +69,15 @@ def _steps(sigma, G, K, c2, tau, complete, most):  # type: ignore[no-untyped-def
 
 
 def stopped_at(
-    problem: PUProblem, matrix: KernelMatrix, *, complete: bool, tau: float = TAU
+    problem: Problem, matrix: KernelMatrix, *, complete: bool, tau: float = TAU
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """σ, G and the number of steps where the published or the complete test ends."""
-    rows = problem.unlabelled
+    rows = problem.c_rows
     K = np.ascontiguousarray(matrix.block(rows, rows))
-    q = matrix.product(rows, problem.positives, problem.c1)
+    q = matrix.product(rows, problem.b_rows, problem.b)
     sigma = starts.paper(problem, matrix)
     G = q - K @ sigma
-    steps = _steps(sigma, G, K, problem.c2, tau, complete, _MOST_STEPS)
+    steps = _steps(sigma, G, K, problem.c, tau, complete, _MOST_STEPS)
     return sigma, q - K @ sigma, steps
 
 
@@ -93,11 +93,11 @@ def _shortfall(name: str, kernel: str, lam: float) -> Row:
     """The point where the published test stops, compared with the optimum."""
     problem, matrix, _ = cell_problem(name, kernel, lam, 0)
     sigma, G, steps = stopped_at(problem, matrix, complete=False)
-    h = 0.5 * problem.c2
-    raised, lowered = (sigma >= h) & (sigma < problem.c2), (sigma > 0) & (sigma <= h)
+    h = 0.5 * problem.c
+    raised, lowered = (sigma >= h) & (sigma < problem.c), (sigma > 0) & (sigma <= h)
     missing = float(G[raised].max(initial=-np.inf)) - float(G[lowered].min(initial=np.inf)) - 2.0
     best = fit_kernel(problem, matrix, Specification(solver="blocks", tol=1e-6)).solution
-    q = matrix.product(problem.unlabelled, problem.positives, problem.c1)
+    q = matrix.product(problem.c_rows, problem.b_rows, problem.b)
     objective, least = (problem.dual_objective(s, q, g) for s, g in ((sigma, G), (best.sigma, best.G)))
     f, exact = G + problem.bias(sigma, G), best.G + best.beta
     return {

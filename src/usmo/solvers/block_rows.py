@@ -1,4 +1,4 @@
-"""The unlabelled rows of the block solver as one object, whether they lie in one shard or in many.
+"""The rows of the block solver, those with c > 0, as one object, whether they lie in one shard or in many.
 
 The rows keep σ, G and the cached kernel rows. The solver sends them changes of σ and gets back blocks of the kernel
 matrix and the state of the optimality conditions.
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from usmo.core.arrays import Array, Index
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.core.shards import LocalShards, PerShard, Shards, SubShards
 from usmo.core.solution import EvaluatedPoint
 from usmo.kernels.matrix import KernelMatrix, SourceRows, stacked
@@ -22,7 +22,7 @@ from usmo.solvers.row_cache import Slots
 
 
 class BlockRows:
-    """Shards of unlabelled rows, and which kernel row is in which slot of their caches.
+    """Shards of rows, and which kernel row is in which slot of their caches.
 
     λ and π enter only in ``begin``, so the problems of a path share one object and its cache. ``entries`` counts kernel
     values computed; ``counted`` is its value when the last run ended.
@@ -46,23 +46,21 @@ class BlockRows:
         self.entries, self.counted = entries, 0
 
     @classmethod
-    def local(
-        cls, problem: PUProblem, kernel: KernelMatrix, dtype: Any, cache_size: float, least: int
-    ) -> BlockRows:
+    def local(cls, problem: Problem, kernel: KernelMatrix, dtype: Any, cache_size: float, least: int) -> BlockRows:
         """All rows in one shard of this process."""
-        mean = kernel.product(problem.unlabelled, problem.positives, problem.c1 / problem.total)
-        shard = BlockShard(kernel.restrict(problem.unlabelled, dtype), mean, 0)
+        mean = kernel.product(problem.c_rows, problem.b_rows, problem.b / problem.total)
+        shard = BlockShard(kernel.restrict(problem.c_rows, dtype), mean, 0)
         return cls(LocalShards(shard), [problem.n], dtype, cache_size, problem.n * problem.p, least)
 
     @cached_property
     def mean(self) -> Array:
-        """q/Σc1."""
+        """q/Σb."""
         return np.concatenate(self.shards.gather(BlockShard.get_mean))
 
-    def begin(self, problem: PUProblem, point: EvaluatedPoint | None) -> None:
+    def begin(self, problem: Problem, point: EvaluatedPoint | None) -> None:
         """Begin a run from a point with its G, or from σ = 0."""
         state = (None, None) if point is None else (self._split(point.sigma), self._split(point.G))
-        self.shards.gather(BlockShard.begin, self._split(problem.c2), problem.total, *state)
+        self.shards.gather(BlockShard.begin, self._split(problem.c), problem.total, *state)
 
     def G(self) -> Array:
         """q - Kσ at the present σ."""

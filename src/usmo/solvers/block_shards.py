@@ -1,4 +1,4 @@
-"""One shard of the block solver: σ, G, q and columns of kernel rows for some consecutive unlabelled rows.
+"""One shard of the block solver: σ, G, q and columns of kernel rows for some consecutive rows with c > 0.
 
 All shards cache the same kernel rows in the same slots. :class:`usmo.solvers.block_rows.BlockRows` decides which row
 goes to which slot and calls the methods below on every shard. W are positions in U, ascending.
@@ -61,10 +61,10 @@ class Conditions(NamedTuple):
 
 
 class BlockShard:
-    """Some rows of U, and their columns of the kernel matrix.
+    """Some rows with c > 0, and their columns of the kernel matrix.
 
-    ``mean`` is q/Σc1 on these rows, ``first`` the position of the first of them in U, ``subsample`` the shard of the
-    subsample while the start is computed.
+    ``mean`` is q/Σb on these rows, ``first`` the position of the first of them among all, ``subsample`` the shard of
+    the subsample while the start is computed.
     """
 
     c: Array
@@ -80,14 +80,14 @@ class BlockShard:
     @classmethod
     def of_rows(
         cls, X: Any, kernel: Kernel, dtype: Any, n: int, centre: Array | None, first: int, P_rows: Any,
-        c1_share: Array,
+        b_share: Array,
     ) -> BlockShard:  # fmt: skip
-        """The shard of the unlabelled rows ``X``, out of ``n``.
+        """The shard of the rows ``X``, out of ``n``.
 
         ``centre`` is the sum of :func:`usmo.kernels.matrix.row_sums` over all shards divided by n, or None.
-        ``P_rows`` are the labelled rows and ``c1_share`` is c1/Σc1.
+        ``P_rows`` are the rows with b ≠ 0 and ``b_share`` is b/Σb.
         """
-        mean = KernelMatrix(P_rows, kernel).cross_product(X, c1_share)
+        mean = KernelMatrix(P_rows, kernel).cross_product(X, b_share)
         return cls(prepared(X, kernel, dtype, n, centre), mean, first)
 
     def allocate(self, slots: int, n: int) -> Array | None:
@@ -102,7 +102,7 @@ class BlockShard:
         return self.matrix.diag(np.arange(size)).astype(np.float64) if size else np.empty(0)
 
     def begin(self, c: Array, total: float, sigma: Array | None, G: Array | None) -> None:
-        """Begin a run for these bounds and Σc1, from σ and G at it, or from σ = 0."""
+        """Begin a run for these bounds and Σb, from σ and G at it, or from σ = 0."""
         self.c, self.q = np.array(c), self.mean * total
         self.sigma = np.zeros(len(self.matrix)) if sigma is None else np.array(sigma)
         self.G = self.q.copy() if G is None else np.array(G)

@@ -1,6 +1,6 @@
 """The block solver: two-row steps inside blocks of kernel rows made by one matrix product.
 
-    minimise  F(σ) = ½σᵀKσ - qᵀσ - Σ min(σ, c2-σ)     over 0 ≤ σ ≤ c2,  Σσ = Σc1,      G = q - Kσ = f - β
+    minimise  F(σ) = ½σᵀKσ - qᵀσ - Σ min(σ, c-σ)     over 0 ≤ σ ≤ c,  Σσ = Σb,      G = q - Kσ = f - β
     until  max dn - min up ≤ τ  over all rows (τ-optimality, as in usmo.py)
 
 Each round takes some hundred rows from both ends of the violation and computes the missing kernel rows in one product.
@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from usmo.core.arrays import Array, Index, Mask
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.core.solution import EvaluatedPoint, PassRecord, Solution, Status
 from usmo.kernels.matrix import KernelMatrix
 from usmo.solvers import starts
@@ -75,17 +75,17 @@ _PATIENCE = 300
 """Rounds without a smaller violation after which the run ends. Whole fits take 4 to 18."""
 
 
-def local_rows(problem: PUProblem, kernel: KernelMatrix, dtype: Any, cache_size: float) -> BlockRows:
-    """The unlabelled rows of a problem in one shard of this process, with a cache of so many megabytes."""
+def local_rows(problem: Problem, kernel: KernelMatrix, dtype: Any, cache_size: float) -> BlockRows:
+    """The rows of a problem with c > 0 in one shard of this process, with a cache of so many megabytes."""
     return BlockRows.local(problem, kernel, dtype, cache_size, least=BLOCK)
 
 
-def precision(problem: PUProblem, kernel: KernelMatrix, tol: float) -> Any:
+def precision(problem: Problem, kernel: KernelMatrix, tol: float) -> Any:
     """The float type of the kernel rows for this problem: see :func:`float_type`."""
-    name, rows = kernel.kernel.name, problem.unlabelled
+    name, rows = kernel.kernel.name, problem.c_rows
     largest = 0.0 if callable(name) else float(np.abs(kernel.diag(rows)).max())
     spread = kernel.spread(rows) if name == "rbf" else 0.0
-    return float_type(name, largest, spread, float(problem.c2.max()), problem.total, tol)
+    return float_type(name, largest, spread, float(problem.c.max()), problem.total, tol)
 
 
 def float_type(name: Any, largest: float, spread: float, c2_max: float, total: float, tol: float) -> Any:
@@ -106,7 +106,7 @@ class _Run:
 
     conditions: Conditions
 
-    def __init__(self, problem: PUProblem, rows: BlockRows, limits: Limits, point: EvaluatedPoint | None) -> None:
+    def __init__(self, problem: Problem, rows: BlockRows, limits: Limits, point: EvaluatedPoint | None) -> None:
         self.problem, self.rows, self.limits = problem, rows, limits
         self.half = min(BLOCK // 2, problem.n)
         self.sigma = np.zeros(problem.n) if point is None else point.sigma.copy()
@@ -160,7 +160,7 @@ class _Run:
         code = PAUSED
         while code == PAUSED and left > 0:
             code, _, steps, _ = steps_on_set(
-                sigma, G, self.problem.c2[W], self.rows.diag[W], goal, left, K, everyone, everyone, stamp, clock
+                sigma, G, self.problem.c[W], self.rows.diag[W], goal, left, K, everyone, everyone, stamp, clock
             )
             left -= steps
             self.steps += steps
@@ -199,7 +199,7 @@ class _Run:
 
 
 def solve(
-    problem: PUProblem,
+    problem: Problem,
     rows: BlockRows,
     start: Array | None = None,
     *,
@@ -216,7 +216,7 @@ def solve(
     Parameters
     ----------
     rows : BlockRows
-        The unlabelled rows with their cache; runs for other λ and π on the same rows share them.
+        The rows with c > 0 and their cache; runs for other λ and π on the same rows share them.
     point : EvaluatedPoint, optional
         Some σ with its G. Only kernel rows of rows where it differs from ``start`` are computed.
     tol : float
@@ -270,8 +270,8 @@ def _subsample_start(run: _Run) -> tuple[Array, Mask]:
     problem = run.problem
     if problem.n > _SUBSAMPLE_FROM:
         sample = np.sort(np.random.default_rng(problem.n).permutation(problem.n)[: problem.n // _SUBSAMPLE])
-        c2 = problem.c2[sample] * (problem.c2.sum() / problem.c2[sample].sum())
-        small = PUProblem(problem.positives, problem.unlabelled[sample], problem.c1, c2)
+        sample, c = starts.sample_bounds(problem.c, sample)
+        small = Problem(problem.b_rows, problem.c_rows[sample], problem.b, c)
         rough = solve(small, run.rows.open_subsample(sample), tol=_SUBSAMPLE_TOL, max_time=run.limits.seconds_left)
         run.rows.close_subsample()
         run.rows.entries += round(rough.kernel_rows * small.n)
@@ -281,7 +281,7 @@ def _subsample_start(run: _Run) -> tuple[Array, Mask]:
     G = run.rows.G()
     target = starts.from_scores(problem, G)
     low = G[target == 0.0].max(initial=-np.inf)
-    high = G[target == problem.c2].min(initial=np.inf)
+    high = G[target == problem.c].min(initial=np.inf)
     distance = np.where(target > 0.0, np.minimum(np.abs(G - low), np.abs(G - high)), np.inf)
     kept = np.zeros(problem.n, bool)
     kept[np.argsort(distance)[: int(_KEPT * problem.n)]] = True

@@ -9,25 +9,25 @@ import numpy as np
 from usmo.core.arrays import Array
 
 _SNAP = 1e-4
-"""Largest distance, as a share of c2, of an interior σ from the value that it is put to."""
+"""Largest distance, as a share of c, of an interior σ from the value that it is put to."""
 
 
 _UNEVEN = 1e6
 """Ratio of the largest to the smallest k(x, x) of the free rows from which their system is scaled."""
 
 
-def active_set(sigma: Array, f: Array, c2: Array, k: Array, clearly: float = 1.0) -> tuple[Array, Any]:
-    """σ with all but the free rows put to 0, h or c2, and a mask of the free rows; ``k`` is k(x, x).
+def active_set(sigma: Array, f: Array, c: Array, k: Array, clearly: float = 1.0) -> tuple[Array, Any]:
+    """σ with all but the free rows put to 0, h or c, and a mask of the free rows; ``k`` is k(x, x).
 
-    A row is put to 0, h or c2 if |σ/c2 - value| < min(_SNAP, clearly·d), with d the distance of f inside that value's
+    A row is put to 0, h or c if |σ/c - value| < min(_SNAP, clearly·d), with d the distance of f inside that value's
     interval, and if the move changes its own f by less than d. By complementarity this holds for all but the free rows,
     where f = ±1.
     """
     vertex, free = sigma.copy(), np.ones(len(sigma), dtype=bool)
     for value, inside in ((0.0, -1.0 - f), (0.5, 1.0 - np.abs(f)), (1.0, f - 1.0)):
-        near = np.abs(sigma / c2 - value) < np.minimum(_SNAP, clearly * inside)
-        near &= k * np.abs(sigma - value * c2) < inside
-        vertex[near] = value * c2[near]
+        near = np.abs(sigma / c - value) < np.minimum(_SNAP, clearly * inside)
+        near &= k * np.abs(sigma - value * c) < inside
+        vertex[near] = value * c[near]
         free &= ~near
     return vertex, free
 

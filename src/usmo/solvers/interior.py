@@ -1,8 +1,8 @@
 """The primal-dual interior point for K = ΦΦᵀ: all work is sums over blocks of rows of Φ and one r × r system.
 
-    minimise  ½‖w‖² - Σ min(σ, c2-σ)    over 0 ≤ σ ≤ c2,  Σσ = total,    w = v - Φᵀσ,    f = Φw + β
+    minimise  ½‖w‖² - Σ min(σ, c-σ)    over 0 ≤ σ ≤ c,  Σσ = total,    w = v - Φᵀσ,    f = Φw + β
 
-The kink is removed by σ = a + b with 0 ≤ a, b ≤ h = c2/2; -Σ min(σ, c2-σ) becomes Σ(b - a). With multipliers z for
+The kink is removed by σ = a + b with 0 ≤ a, b ≤ h = c/2; -Σ min(σ, c-σ) becomes Σ(b - a). With multipliers z for
 the lower bounds and y for the upper ones, optimality is y - z = f + 1 on the a side, y - z = f - 1 on the b side and
 four products per row that vanish; the method drives them to zero together (Mehrotra's predictor and corrector).
 Eliminating rows leaves

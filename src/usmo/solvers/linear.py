@@ -1,6 +1,6 @@
 """The linear solver: an exact solution for K = ΦΦᵀ from a few passes over all rows.
 
-At the optimum all but about r + 1 rows have σ at 0, h or c2, depending on where their f lies relative to -1 and 1. So:
+At the optimum all but about r + 1 rows have σ at 0, h or c, depending on where their f lies relative to -1 and 1. So:
 
 1. Solve a sample of the rows by the interior point. Its f, thresholded, gives the final σ of almost all rows.
 2. Solve the rows whose f is nearest a threshold by the interior point, with the others fixed.
@@ -67,7 +67,7 @@ _SKETCH = 40_000
 
 @dataclass(frozen=True)
 class LinearResult:
-    """β and the record of the work. σ and f stay with the rows. ``total`` is Σc1."""
+    """β and the record of the work. σ and f stay with the rows. ``total`` is Σb."""
 
     beta: float
     iterations: int
@@ -94,7 +94,7 @@ class _Rounds:
         self, rows: LinearRows, centre: Array | None, limits: Limits, report_guess: ReportGuess | None
     ) -> None:
         self.rows, self.centre, self.limits, self.report_guess = rows, centre, limits, report_guess
-        self.w, self.beta, self.steps = rows.from_positives, 0.0, 0
+        self.w, self.beta, self.steps = rows.b_sum, 0.0, 0
         self.guess = self.w, self.beta
 
     @property
@@ -104,7 +104,7 @@ class _Rounds:
 
     @property
     def r(self) -> int:
-        return len(self.rows.from_positives)
+        return len(self.rows.b_sum)
 
     def centre_path(self, width: float) -> interior.Centre:
         """The last decision function with rows smoothed over ``width``, to start the interior point from."""
@@ -125,13 +125,12 @@ class _Rounds:
         return size, self.centre_path(max(1e-4, _START_WIDTH * self.conditions.deviation))
 
     def sample(self, size: int) -> tuple[Array, float]:
-        """Step 1: w and β of a random sample of U."""
-        X, c2 = self.rows.sample(size)
-        c2 *= self.rows.mass / float(c2.sum())
-        shard = InteriorShard(Blocks(ArrayFeatures(X), np.arange(len(c2)), self.centre), c2)
+        """Step 1: w and β of a random sample of the rows."""
+        X, c = self.rows.sample(size)
+        shard = InteriorShard(Blocks(ArrayFeatures(X), np.arange(len(c)), self.centre), c)
         goal = 2.0 * _SAMPLE_WIDTH * self.rows.mass
         self._interior(
-            InteriorRows(LocalShards(shard)), self.rows.from_positives, self.rows.total, None, goal, None
+            InteriorRows(LocalShards(shard)), self.rows.b_sum, self.rows.total, None, goal, None
         )  # fmt: skip
         return self.guess
 
@@ -167,7 +166,7 @@ class _Rounds:
         """Step 2 on the rows this near a threshold, then step 3."""
         chosen = self.rows.choose(nearest)
         whole = chosen.size == self.rows.n
-        fixed = self.rows.from_positives if whole else self.w + chosen.phi_sigma
+        fixed = self.rows.b_sum if whole else self.w + chosen.phi_sigma
         total = self.rows.total if whole else float(chosen.sigma + self.conditions.missing)
         goal = min(_GAP_SHARE * gap, 2.0 * _WIDTH_SHARE * tol * chosen.mass)
         point = self._interior(self.rows.interior, fixed, total, start, goal, self.report_guess)
@@ -194,11 +193,11 @@ class _Rounds:
         return min(candidates, key=lambda candidate: candidate.merit)
 
     def record(self, kind: str) -> PassRecord:
-        positives = self.rows.from_positives
+        v = self.rows.b_sum
         return PassRecord(
             kind=kind,
             steps=self.steps,
-            objective=0.5 * (float(self.w @ self.w) - float(positives @ positives)) - self.conditions.concave,
+            objective=0.5 * (float(self.w @ self.w) - float(v @ v)) - self.conditions.concave,
             violation=self.conditions.violation,
             beta=self.beta,
             nonbound=self.conditions.nonbound,

@@ -22,14 +22,14 @@ class LinearConditions(NamedTuple):
     concave: float
     nonbound: int
     missing: float
-    """Σc1 - Σσ."""
+    """Σb - Σσ."""
     deviation: float
     """Standard deviation of f."""
     violation: float
 
 
 class Chosen(NamedTuple):
-    """The rows that the interior point solves: Φᵀσ, Σσ, Σc2 and their number."""
+    """The rows that the interior point solves: Φᵀσ, Σσ, Σc and their number."""
 
     phi_sigma: Array
     sigma: Any
@@ -55,17 +55,17 @@ class LinearRows:
         self.shards = shards
         n, total, self.mass = shards.merge(LinearShard.totals).sums
         self.n, self.total = int(n), float(total)
-        self.from_positives: Array = shards.merge(LinearShard.from_positives).sums[0]
-        """Σc1·x over P."""
+        self.b_sum: Array = shards.merge(LinearShard.b_sum).sums[0]
+        """Σb·x."""
         self.interior = InteriorRows(SubShards(shards, "interior"))
 
     def sample(self, size: int) -> tuple[Any, Array]:
-        """Random unlabelled rows, not centred, and their c2."""
+        """Random rows and those with a large c, not centred, and bounds with which they represent all rows."""
         sizes = [part.sums[0] for part in self.shards.gather(LinearShard.totals)]
         ends = np.round(np.cumsum(sizes) * (size / self.n)).astype(int)
         seeds = PerShard(self.n + k for k in range(self.shards.size))
         parts = self.shards.gather(LinearShard.sample, PerShard(np.diff(ends, prepend=0).tolist()), seeds)
-        return rows_together([X for X, _ in parts]), np.concatenate([c2 for _, c2 in parts])
+        return rows_together([X for X, _ in parts]), np.concatenate([c for _, c in parts])
 
     def threshold(self, w: Array, beta: float) -> tuple[LinearConditions, Array]:
         """Set σ by thresholds of f = x·w + β, whatever its sum; returns the conditions and Φᵀα."""
@@ -83,7 +83,7 @@ class LinearRows:
         )
 
     def near_totals(self, nearest: float) -> tuple[int, float, Any]:
-        """Number, Σc2 and Σσ of the rows at most this far from a threshold."""
+        """Number, Σc and Σσ of the rows at most this far from a threshold."""
         count, mass, sigma = self.shards.merge(LinearShard.near_totals, nearest).sums
         return count, mass, sigma
 
@@ -140,7 +140,7 @@ class LinearRows:
 def _split_total(clipped: list[tuple[np.longdouble, float, float]], total: float) -> PerShard:
     """Target Σσ of each shard; the targets sum to ``total``.
 
-    A remainder below SUM_ROUNDING·total is ignored. A small one goes to the shard with the σ farthest from 0, h and c2,
+    A remainder below SUM_ROUNDING·total is ignored. A small one goes to the shard with the σ farthest from 0, h and c,
     a large one to the last shards.
     """
     sums, widest = [part[0] for part in clipped], [part[1] for part in clipped]

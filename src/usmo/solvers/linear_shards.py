@@ -1,4 +1,4 @@
-"""One shard of the linear solver: rows of a table, and σ and f on those that are unlabelled."""
+"""One shard of the linear solver: rows of a table, and σ and f on those with c > 0."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from scipy import sparse
 
 from usmo.core.arrays import Array, Index, Mask
 from usmo.core.dual import ROUNDING, DualPoint, repaired
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.core.shards import Partial
 from usmo.kernels.row_blocks import Blocks, Features, OrderedSum
 from usmo.solvers.crossover import active_set, snap_by_decision
 from usmo.solvers.interior_shards import InteriorShard
+from usmo.solvers.starts import sample_bounds
 from usmo.system.compilation import compiled
 
 _NO_ROWS: Index = np.arange(0)
@@ -39,37 +40,38 @@ def _conditions(sigma, f, c, rounding):  # type: ignore[no-untyped-def]
 
 
 class LinearShard:
-    """Rows of a table, their part of the problem, and σ and f of the unlabelled ones.
+    """Rows of a table, their part of the problem, and σ and f of those with c > 0.
 
-    During a round ``chosen`` are the unlabelled rows that the interior point solves, ``interior`` is their shard of it,
+    During a round ``chosen`` are the rows that the interior point solves, ``interior`` is their shard of it,
     and ``candidates`` are two values for their σ: the interior point snapped by its f, and the vertex of its active
     set, whose rows ``free`` are neither at a bound nor at the kink.
     """
 
-    def __init__(self, features: Features, problem: PUProblem, centre: Array | None) -> None:
+    def __init__(self, features: Features, problem: Problem, centre: Array | None) -> None:
         self.features, self.problem, self.centre = features, problem, centre
         self.table = Blocks(features, centre=centre)
         self.sigma, self.f = np.zeros(problem.n), np.zeros(problem.n)
         self.best: tuple[Array, Array] = self.sigma, self.f
-        self.distance, self.g_p, self.g_u = (np.empty(0) for _ in range(3))
+        self.distance, self.g_b, self.g_c = (np.empty(0) for _ in range(3))
         self.chosen, self.free = _NO_ROWS, _NO_ROWS
-        self.interior = InteriorShard(self.table, problem.c2)
+        self.interior = InteriorShard(self.table, problem.c)
         self.candidates: list[Array] = []
         self.interior_sigma = np.empty(0)
 
     def totals(self) -> Partial:
-        """Number of unlabelled rows, Σc1, Σc2."""
-        return Partial((self.problem.n, np.longdouble(self.problem.total), float(self.problem.c2.sum())))
+        """Number of rows with c > 0, Σb, Σc."""
+        return Partial((self.problem.n, np.longdouble(self.problem.total), float(self.problem.c.sum())))
 
-    def from_positives(self) -> Partial:
-        """Σc1·x over P."""
-        blocks = Blocks(self.features, self.problem.positives, self.centre)
-        return Partial((blocks.weighted_sum(self.problem.c1),))
+    def b_sum(self) -> Partial:
+        """Σb·x."""
+        blocks = Blocks(self.features, self.problem.b_rows, self.centre)
+        return Partial((blocks.weighted_sum(self.problem.b),))
 
     def sample(self, size: int, seed: int) -> tuple[Any, Array]:
-        """Random unlabelled rows, not centred, and their c2."""
+        """Random rows and those with a large c, not centred, and bounds with which they represent all rows."""
         rows = np.sort(np.random.default_rng(seed).choice(self.problem.n, size, replace=False))
-        return self.features.take(self.problem.unlabelled[rows]), self.problem.c2[rows]
+        rows, c = sample_bounds(self.problem.c, rows)
+        return self.features.take(self.problem.c_rows[rows]), c
 
     def weights(self, sigma: Array) -> Partial:
         """Φᵀα for a given σ."""
@@ -77,14 +79,14 @@ class LinearShard:
 
     def threshold(self, w: Array, beta: float) -> Partial:
         """Set σ by thresholds of f = x·w + β, whatever its sum; returns the conditions, then Φᵀα."""
-        f = self.table.dot(w)[self.problem.unlabelled] + beta
-        self.f, self.sigma = f, np.where(f > 1.0, 1.0, np.where(f > -1.0, 0.5, 0.0)) * self.problem.c2
+        f = self.table.dot(w)[self.problem.c_rows] + beta
+        self.f, self.sigma = f, np.where(f > 1.0, 1.0, np.where(f > -1.0, 0.5, 0.0)) * self.problem.c
         conditions = self.conditions()
         return Partial((*conditions.sums, *self.weights(self.sigma).sums), conditions.maxima)
 
     def conditions(self) -> Partial:
-        """Σ of slacks, Σ min(σ, c2-σ), non-bound rows, Σc1 - Σσ, Σf, Σf²; max dn and -min up."""
-        low, high, slack, concave, nonbound = _conditions(self.sigma, self.f, self.problem.c2, ROUNDING)
+        """Σ of slacks, Σ min(σ, c-σ), non-bound rows, Σb - Σσ, Σf, Σf²; max dn and -min up."""
+        low, high, slack, concave, nonbound = _conditions(self.sigma, self.f, self.problem.c, ROUNDING)
         f, imbalance = self.f, self.problem.imbalance(self.sigma)
         return Partial((slack, concave, nonbound, imbalance, float(f.sum()), float(f @ f)), (high, -low))
 
@@ -108,7 +110,7 @@ class LinearShard:
         """Number, Σc2 and Σσ of the rows at most this far from a threshold."""
         near = self.distance <= nearest
         sigma = np.sum(self.sigma[near], dtype=np.longdouble)
-        return Partial((int(np.count_nonzero(near)), float(self.problem.c2[near].sum()), sigma))
+        return Partial((int(np.count_nonzero(near)), float(self.problem.c[near].sum()), sigma))
 
     def choose(self, nearest: float) -> Partial:
         """Choose these rows for the interior point; returns their Φᵀσ, Σσ, Σc2 and number."""
@@ -116,9 +118,9 @@ class LinearShard:
         self.distance = np.empty(0)
         blocks = self.table
         if len(self.chosen) < self.table.n:
-            blocks = Blocks(self.features, self.problem.unlabelled[self.chosen], self.centre)
+            blocks = Blocks(self.features, self.problem.c_rows[self.chosen], self.centre)
         sigma = self.sigma[self.chosen]
-        self.interior = InteriorShard(blocks, self.problem.c2[self.chosen])
+        self.interior = InteriorShard(blocks, self.problem.c[self.chosen])
         sums = np.sum(sigma, dtype=np.longdouble), float(self.interior.c.sum()), len(sigma)
         return Partial((blocks.weighted_sum(sigma), *sums))
 
@@ -167,7 +169,7 @@ class LinearShard:
         self.change_free(self._free_blocks().dot(x[:-1]) + x[-1])
 
     def clip(self, which: int) -> tuple[Any, float, float]:
-        """Clip a candidate to its box; returns Σσ, the largest distance of a σ from 0, h and c2, and Σ(c2-σ)."""
+        """Clip a candidate to its box; returns Σσ, the largest distance of a σ from 0, h and c, and Σ(c-σ)."""
         c = self.interior.c
         sigma = self.candidates[which] = np.clip(self.candidates[which], 0.0, c)
         widest = np.minimum(np.minimum(sigma, np.abs(sigma - 0.5 * c)), c - sigma).max(initial=0.0)
@@ -183,14 +185,14 @@ class LinearShard:
         """Σ of slacks and Σσ of a candidate; its max dn and -min up."""
         f, sigma = self.interior.blocks.dot(w), self.candidates[which]
         point = DualPoint(sigma, self.interior.c)
-        return Partial((point.slack(f + beta), np.sum(sigma, dtype=np.longdouble)), point.extremes(f))
+        return Partial((point.slack(f + beta), np.sum(sigma, dtype=np.longdouble)), point.optimality(f).maxima[:2])
 
     def accept(self, which: int, w: Array, beta: float) -> Partial:
         """Take a candidate for σ and compute f on all rows; returns the conditions."""
         self.sigma[self.chosen] = self.candidates[which]
         self.candidates, self.free, self.interior_sigma = [], _NO_ROWS, np.empty(0)
-        self.interior = InteriorShard(self.table, self.problem.c2)
-        self.f = self.table.dot(w)[self.problem.unlabelled] + beta
+        self.interior = InteriorShard(self.table, self.problem.c)
+        self.f = self.table.dot(w)[self.problem.c_rows] + beta
         return self.conditions()
 
     def keep_best(self) -> None:
@@ -205,7 +207,7 @@ class LinearShard:
     def evaluate(self, coef: Array) -> None:
         """Compute f - β on all rows anew."""
         values = self.table.dot(coef)
-        self.g_p, self.g_u = values[self.problem.positives], values[self.problem.unlabelled]
+        self.g_b, self.g_c = values[self.problem.b_rows], values[self.problem.c_rows]
 
     def _free_blocks(self) -> Blocks:
         return self.interior.blocks.part(self.free)

@@ -16,24 +16,24 @@ import numpy as np
 from usmo.system.compilation import compiled
 
 SNAP = 2.0**-50
-"""Share of c2 within which a value counts as 0, h or c2: four units in the last place. A coarser value would undo steps
-that matter where k(x,x)·c2 is large, and the steps would never end."""
+"""Share of c within which a value counts as 0, h or c: four units in the last place. A coarser value would undo steps
+that matter where k(x,x)·c is large, and the steps would never end."""
 
 
 @compiled
-def slope_up(sigma: float, c2: float, G: float) -> float:
+def slope_up(sigma: float, c: float, G: float) -> float:
     """Slope of the dual objective for raising σ."""
-    if sigma >= c2:
+    if sigma >= c:
         return np.inf
-    return (-1.0 if sigma < 0.5 * c2 else 1.0) - G
+    return (-1.0 if sigma < 0.5 * c else 1.0) - G
 
 
 @compiled
-def slope_dn(sigma: float, c2: float, G: float) -> float:
+def slope_dn(sigma: float, c: float, G: float) -> float:
     """Slope of the dual objective for lowering σ, which is what lowering it gains per unit."""
     if sigma <= 0.0:
         return -np.inf
-    return (1.0 if sigma > 0.5 * c2 else -1.0) - G
+    return (1.0 if sigma > 0.5 * c else -1.0) - G
 
 
 @compiled
@@ -68,15 +68,15 @@ def line_search(slope: float, eta: float, si: float, sj: float, ci: float, cj: f
 
 
 @compiled
-def snapped(sigma: float, c2: float) -> float:
-    """σ, or 0, h or c2 where it is within rounding of one of them."""
-    eps = SNAP * c2
+def snapped(sigma: float, c: float) -> float:
+    """σ, or 0, h or c where it is within rounding of one of them."""
+    eps = SNAP * c
     if sigma <= eps:
         return 0.0
-    if sigma >= c2 - eps:
-        return c2
-    if abs(sigma - 0.5 * c2) <= eps:
-        return 0.5 * c2
+    if sigma >= c - eps:
+        return c
+    if abs(sigma - 0.5 * c) <= eps:
+        return 0.5 * c
     return sigma
 
 

@@ -19,13 +19,13 @@ WORK_PER_CALL = 20_000_000
 
 
 @compiled
-def critical(members, count, sigma, G, c2):  # type: ignore[no-untyped-def]
+def critical(members, count, sigma, G, c):  # type: ignore[no-untyped-def]
     """The most critical rows: smallest slope up, largest slope down."""
     best_up, best_dn, i, j = np.inf, -np.inf, -1, -1
     for k in range(count):
         u = members[k]
-        up = slope_up(sigma[u], c2[u], G[u])
-        dn = slope_dn(sigma[u], c2[u], G[u])
+        up = slope_up(sigma[u], c[u], G[u])
+        dn = slope_dn(sigma[u], c[u], G[u])
         if up < best_up:
             best_up, i = up, u
         if dn > best_dn:
@@ -34,7 +34,7 @@ def critical(members, count, sigma, G, c2):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def steps_on_set(sigma, G, c2, diag, tau, max_steps, buffer, slot, column, stamp, clock):  # type: ignore[no-untyped-def]
+def steps_on_set(sigma, G, c, diag, tau, max_steps, buffer, slot, column, stamp, clock):  # type: ignore[no-untyped-def]
     """Step on these rows until they are τ-optimal among themselves.
 
     Returns (code, row wanted, steps done, decrease of F).
@@ -44,7 +44,7 @@ def steps_on_set(sigma, G, c2, diag, tau, max_steps, buffer, slot, column, stamp
     everyone = np.arange(m)
     while True:
         # 1) the row to raise is the most critical one
-        i, up, j_top, dn_top = critical(everyone, m, sigma, G, c2)
+        i, up, j_top, dn_top = critical(everyone, m, sigma, G, c)
         if dn_top - up <= tau:
             return DONE, -1, steps, decrease
         if steps >= max_steps or work > WORK_PER_CALL:
@@ -57,7 +57,7 @@ def steps_on_set(sigma, G, c2, diag, tau, max_steps, buffer, slot, column, stamp
         # 2) the row to lower is the violating one with the largest gain if there were no bounds
         j, best = j_top, -1.0
         for u in range(m):
-            gain = slope_dn(sigma[u], c2[u], G[u]) - up
+            gain = slope_dn(sigma[u], c[u], G[u]) - up
             if gain > 0.0 and u != i:
                 eta = max(diag[i] + diag[u] - 2.0 * row_i[column[u]], 1e-12 * (diag[i] + diag[u]))
                 if gain * gain > best * eta:
@@ -68,9 +68,9 @@ def steps_on_set(sigma, G, c2, diag, tau, max_steps, buffer, slot, column, stamp
         clock[0] += 1
         stamp[slot[j]] = clock[0]
         # 3) the analytic step, 4) the function cache
-        slope = up - slope_dn(sigma[j], c2[j], G[j])
+        slope = up - slope_dn(sigma[j], c[j], G[j])
         eta = diag[i] + diag[j] - 2.0 * row_i[column[j]]
-        si, sj, gained = pair_step(slope, eta, sigma[i], sigma[j], c2[i], c2[j])
+        si, sj, gained = pair_step(slope, eta, sigma[i], sigma[j], c[i], c[j])
         di, dj = si - sigma[i], sj - sigma[j]
         if di == 0.0 and dj == 0.0:
             return STALLED, -1, steps, decrease

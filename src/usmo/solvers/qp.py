@@ -1,8 +1,8 @@
 """The dual as a dense QP for a general solver: du Plessis, Niu, Sugiyama 2015, the paper's main rival.
 
-    minimise  ½·c sᵀKs - qᵀs + 1ᵀt    over  0 ≤ σ ≤ c2,  Σσ = Σc1,  t ≥ -σ,  t ≥ σ - c2
+    minimise  ½·scale·sᵀKs - qᵀs + 1ᵀt    over  0 ≤ σ ≤ c,  Σσ = Σb,  t ≥ -σ,  t ≥ σ - c
 
-written in σ/c, c the mean of c2, so that the variables are near one whatever λ is. It holds the n × n kernel
+written in s = σ/scale, scale the mean of c, so that the variables are near one whatever λ is. It holds the n × n kernel
 matrix and costs n³ per iteration. It shares no step with the other solvers.
 
 Clarabel is used. Measured against PIQP on 20 problems from the paper's tables (``python -m benchmarks.oracle``):
@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from usmo.core.arrays import Array
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.core.solution import PassRecord, Solution, Status
 from usmo.kernels.matrix import KernelMatrix
 from usmo.solvers.crossover import active_set, free_step
@@ -42,18 +42,18 @@ _NO_LIMIT = 10_000
 
 
 def _crossover(
-    problem: PUProblem, K: Array, q: Array, sigma: Array, beta: float, clearly: float
+    problem: Problem, K: Array, q: Array, sigma: Array, beta: float, clearly: float
 ) -> tuple[Array, float]:
-    vertex, free = active_set(sigma, q - K @ sigma + beta, problem.c2, np.diagonal(K), clearly)
+    vertex, free = active_set(sigma, q - K @ sigma + beta, problem.c, np.diagonal(K), clearly)
     A = np.flatnonzero(free)
     f = (q - K @ vertex)[A] + beta
-    below = vertex[A] < 0.5 * problem.c2[A]
+    below = vertex[A] < 0.5 * problem.c[A]
     change, shift = free_step(K[np.ix_(A, A)], f, below, float(problem.imbalance(vertex)))
     vertex[A] += change
     return problem.repair(vertex), beta + shift
 
 
-def _best(problem: PUProblem, K: Array, q: Array, ends: list[tuple[Array, float]]) -> tuple[Array, float]:
+def _best(problem: Problem, K: Array, q: Array, ends: list[tuple[Array, float]]) -> tuple[Array, float]:
     """Of the ends whose gap is the smallest up to rounding, the one with the smallest violation."""
     values = [q - K @ sigma for sigma, _ in ends]
     gaps = [problem.gap(sigma, beta, G) for (sigma, beta), G in zip(ends, values, strict=True)]
@@ -64,15 +64,15 @@ def _best(problem: PUProblem, K: Array, q: Array, ends: list[tuple[Array, float]
     return ends[min(best, key=lambda k: problem.kkt_violation(ends[k][0], values[k]))]
 
 
-def solve(problem: PUProblem, kernel: KernelMatrix, *, max_iter: int = -1) -> Solution:
+def solve(problem: Problem, kernel: KernelMatrix, *, max_iter: int = -1) -> Solution:
     """Solve the dense QP to the precision of float64. Relative gaps are below 1e-9 on well-scaled tables."""
     clarabel = load_extra("clarabel", "solver='qp' needs Clarabel", "qp")
-    require(_MATRICES * 8.0 * problem.n**2, f"solver='qp' with {problem.n} unlabelled rows")
+    require(_MATRICES * 8.0 * problem.n**2, f"solver='qp' with {problem.n} rows")
     began, first_entry = time.perf_counter(), kernel.entries
-    n, rows, c2 = problem.n, problem.unlabelled, problem.c2
-    scale = float(c2.mean())
+    n, rows, c = problem.n, problem.c_rows, problem.c
+    scale = float(c.mean())
     K = kernel.block(rows, rows)
-    q = kernel.product(rows, problem.positives, problem.c1)
+    q = kernel.product(rows, problem.b_rows, problem.b)
 
     eye, zero = sparse.identity(n, format="csc"), sparse.csc_matrix((n, n))
     hessian = sparse.block_diag([sparse.csc_matrix(np.triu(scale * K)), zero], format="csc")
@@ -87,7 +87,7 @@ def solve(problem: PUProblem, kernel: KernelMatrix, *, max_iter: int = -1) -> So
         ],
         format="csc",
     )
-    top = c2 / scale
+    top = c / scale
     limits = np.concatenate([[problem.total / scale], np.zeros(n), top, np.zeros(n), top])
     cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(4 * n)]
 

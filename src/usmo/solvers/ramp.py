@@ -1,6 +1,6 @@
 """The ramp loss: du Plessis, Niu, Sugiyama 2014, by the concave-convex procedure (CCCP).
 
-    minimise  J(f) = ½‖f‖² + Σ_P 2c1·ℓ(f) + Σ_U c2·ℓ(-f),        ℓ(z) = ½·max(0, min(2, 1 - z))
+    minimise  J(f) = ½‖f‖² + Σ_P 2b·ℓ(f) + Σ_U c·ℓ(-f),        ℓ(z) = ½·max(0, min(2, 1 - z))
 
 Because ℓ(z) + ℓ(-z) = 1, this is the PU risk in the scale of ``core/problem.py``, up to a constant. It is not convex.
 ℓ is a hinge at 1 minus a hinge at -1. Each step of the procedure replaces the second hinge by its tangent and solves
@@ -8,7 +8,7 @@ the rest, a support vector machine with some costs shifted:
 
     minimise  ½αᵀKα - yᵀα    over  Σα = 0,   α = y·(a - ζ),   0 ≤ a ≤ D,   ζ = D where y·f < -1, else 0
 
-with y = 1, D = c1 on P and y = -1, D = c2/2 on U. J falls with every step. The result depends on the start, so
+with y = 1, D = b on P and y = -1, D = c/2 on U. J falls with every step. The result depends on the start, so
 three are tried and the lowest J is kept.
 """
 
@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from usmo.core.arrays import Array, Mask
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.core.solution import Status
 from usmo.kernels.matrix import KernelMatrix
 from usmo.solvers import blocks, starts
@@ -105,13 +105,13 @@ class _Descent(NamedTuple):
 class _Procedure:
     """One problem with its kernel matrix over P and then U."""
 
-    def __init__(self, problem: PUProblem, kernel: KernelMatrix) -> None:
-        rows = np.concatenate([problem.positives, problem.unlabelled])
+    def __init__(self, problem: Problem, kernel: KernelMatrix) -> None:
+        rows = np.concatenate([problem.b_rows, problem.c_rows])
         if len(rows) > LARGEST:
             raise ValueError(f"the ramp loss holds the kernel matrix, of at most {LARGEST} rows; got {len(rows)}")
         self.K = np.ascontiguousarray(kernel.block(rows, rows))
         self.y = np.r_[np.ones(problem.p), -np.ones(problem.n)]
-        self.D = np.r_[problem.c1, 0.5 * problem.c2]
+        self.D = np.r_[problem.b, 0.5 * problem.c]
 
     def objective(self, alpha: Array, beta: float) -> float:
         g = self.K @ alpha
@@ -164,18 +164,18 @@ def _balanced(alpha: Array, low: Array, high: Array) -> Array:
 
 
 def solve(
-    problem: PUProblem, kernel: KernelMatrix, *, tol: float = 1e-3, max_iter: int = _MOST_STEPS
+    problem: Problem, kernel: KernelMatrix, *, tol: float = 1e-3, max_iter: int = _MOST_STEPS
 ) -> RampSolution:
     """Minimise from three starts: no tangents (f = 0), the paper's one-class start, the double hinge optimum."""
     procedure = _Procedure(problem, kernel)
-    rows = np.concatenate([problem.positives, problem.unlabelled])
+    rows = np.concatenate([problem.b_rows, problem.c_rows])
     scores = starts.one_class_scores(problem, kernel)
     own_rows = blocks.local_rows(problem, kernel, blocks.precision(problem, kernel, tol), _CACHE)
     hinge = blocks.solve(problem, own_rows, tol=tol)
     coefficients = problem.table_coefficients(hinge.sigma, len(kernel))
     support = np.flatnonzero(coefficients)
     ranked = np.full(problem.n, -2.0)
-    ranked[np.argsort(scores)[::-1][: max(1, round(problem.prior * problem.n))]] = 2.0
+    ranked[np.argsort(scores)[::-1][: max(1, round(problem.share * problem.n))]] = 2.0
     begin = {
         "zero": np.zeros(len(rows)),
         "one-class": np.r_[np.full(problem.p, 2.0), ranked],

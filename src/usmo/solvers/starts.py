@@ -1,8 +1,8 @@
 """Starting points: feasible σ that are cheap to compute and near the optimum.
 
-``paper``    one-class SVM on P ranks U; five groups along the ranking with σ = 0, s2·c2, h, s4·c2, c2, their
+``paper``    one-class SVM on P ranks U; five groups along the ranking with σ = 0, s2·c, h, s4·c, c, their
              sizes from the paper's problem for the initial point (section 4.5); then made exactly feasible
-``uniform``  σ = π·c2 everywhere
+``uniform``  σ = share·c everywhere, share = Σb/Σc
 ``from_scores``  thresholds at ±1 of decision values from elsewhere
 ``previous`` σ of another problem, scaled to the bounds of this one
 """
@@ -14,43 +14,57 @@ from scipy.optimize import minimize
 from sklearn.svm import OneClassSVM
 
 from usmo.core.arrays import Array, Index
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.kernels.matrix import KernelMatrix
 
 _RANKING_POSITIVES = 2000
 """Positives used to train the one-class SVM. The ranking changes little beyond, and the cost grows as the square."""
 
 _SMALLEST_GROUPED = 8
-"""Below this many unlabelled rows some of the five groups would be empty; rows are then filled in order of score."""
+"""Below this many rows some of the five groups would be empty; rows are then filled in order of score."""
 
 
-def uniform(problem: PUProblem) -> Array:
-    """σ = π·c2 on every row."""
-    return problem.repair(problem.prior * problem.c2)
+def uniform(problem: Problem) -> Array:
+    """σ = Σb/Σc·c on every row."""
+    return problem.repair(problem.share * problem.c)
 
 
-def previous(problem: PUProblem, share: Array) -> Array:
-    """The start from the shares σ/c2 of an earlier solution on the same rows."""
-    return problem.snap(share * problem.c2, 1e-12)
+def previous(problem: Problem, share: Array) -> Array:
+    """The start from the shares σ/c of an earlier solution on the same rows."""
+    return problem.snap(share * problem.c, 1e-12)
 
 
-def paper(problem: PUProblem, kernel: KernelMatrix) -> Array:
+def paper(problem: Problem, kernel: KernelMatrix) -> Array:
     """The paper's start (section 4.5)."""
     order = np.argsort(one_class_scores(problem, kernel), kind="stable")
     share = np.zeros(problem.n)
-    groups = group_sizes(problem.n, problem.prior)
+    groups = group_sizes(problem.n, problem.share)
     if groups is not None:
         counts, s2, s4 = groups
         share[order] = np.repeat([0.0, s2, 0.5, s4, 1.0], counts)
-    return problem.repair(share * problem.c2, order)
+    return problem.repair(share * problem.c, order)
 
 
-def from_scores(problem: PUProblem, f: Array) -> Array:
-    """σ from decision values given up to a constant: 0, h or c2 by thresholds at -1 and 1.
+def sample_bounds(c: Array, sample: Index) -> tuple[Index, Array]:
+    """The sample with all rows whose c is large added, and c of the sampled ones raised to represent the others.
+
+    Large is above n/k times the mean, with k the size of the sample, so that at most k rows are added. Labelled rows
+    can have a c so large that a sample without them would be another problem.
+    """
+    heavy = c * max(1, len(sample)) > c.sum()
+    sample = np.union1d(sample, np.flatnonzero(heavy)) if heavy.any() else sample
+    bounds, light = c[sample], ~heavy[sample]
+    if light.any():
+        bounds[light] *= c[~heavy].sum() / bounds[light].sum()
+    return sample, bounds
+
+
+def from_scores(problem: Problem, f: Array) -> Array:
+    """σ from decision values given up to a constant: 0, h or c by thresholds at -1 and 1.
 
     The constant is chosen so that Σσ is right. The remainder goes to the row at the threshold.
     """
-    h = 0.5 * problem.c2
+    h = 0.5 * problem.c
     shift = np.concatenate([-1.0 - f, 1.0 - f])
     order = np.argsort(shift, kind="stable")
     sums = np.cumsum(np.concatenate([h, h])[order])
@@ -59,21 +73,21 @@ def from_scores(problem: PUProblem, f: Array) -> Array:
     return problem.repair(sigma, np.argsort(f, kind="stable"))
 
 
-def one_class_scores(problem: PUProblem, kernel: KernelMatrix) -> Array:
+def one_class_scores(problem: Problem, kernel: KernelMatrix) -> Array:
     """Decision values on U of a one-class SVM (ν = ½) trained on P.
 
     On an indefinite kernel a one-class SVM may not converge; the mean of k(x, ·) over P is used instead.
     """
-    positives = problem.positives
+    positives = problem.b_rows
     if len(positives) > _RANKING_POSITIVES:
         positives = positives[np.linspace(0, len(positives) - 1, _RANKING_POSITIVES).astype(np.intp)]
     if not kernel.kernel.surely_psd:
-        return kernel.product(problem.unlabelled, positives, np.full(len(positives), 1.0 / len(positives)))
+        return kernel.product(problem.c_rows, positives, np.full(len(positives), 1.0 / len(positives)))
     K = kernel.block(positives, positives)
     scale = float(np.abs(K).max()) or 1.0
     machine = OneClassSVM(kernel="precomputed", nu=0.5).fit(K / scale)
     support: Index = positives[machine.support_]
-    return kernel.product(problem.unlabelled, support, machine.dual_coef_[0] / scale)
+    return kernel.product(problem.c_rows, support, machine.dual_coef_[0] / scale)
 
 
 def group_sizes(n: int, prior: float) -> tuple[list[int], float, float] | None:

@@ -1,6 +1,6 @@
 """USMO, the paper's Algorithm 1: sequential minimal optimisation for PU learning.
 
-    minimise  F(σ) = ½σᵀKσ - qᵀσ - Σ min(σ, c2-σ)     over 0 ≤ σ ≤ c2,  Σσ = Σc1,      G = q - Kσ = f - β
+    minimise  F(σ) = ½σᵀKσ - qᵀσ - Σ min(σ, c-σ)     over 0 ≤ σ ≤ c,  Σσ = Σb,      G = q - Kσ = f - β
     by steps on two rows (pair.py), until  max dn - min up ≤ τ  over all rows (τ-optimality)
 
 Passes over the whole set (section 4.3, examine every row once) alternate with passes over the non-bound rows
@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from usmo.core.arrays import Array, Index
-from usmo.core.problem import PUProblem
+from usmo.core.problem import Problem
 from usmo.core.solution import PassRecord, Solution, Status
 from usmo.kernels.matrix import KernelMatrix
 from usmo.solvers.pair import pair_step, slope_dn, slope_up
@@ -42,9 +42,9 @@ _STEPS_PER_PASS = 200_000
 
 
 @compiled
-def _place(u, sigma, c2, members, position, count):  # type: ignore[no-untyped-def]
+def _place(u, sigma, c, members, position, count):  # type: ignore[no-untyped-def]
     """Add row u to the list of non-bound rows or remove it; returns the new length."""
-    inside = 0.0 < sigma[u] < c2[u] and sigma[u] != 0.5 * c2[u]
+    inside = 0.0 < sigma[u] < c[u] and sigma[u] != 0.5 * c[u]
     if inside and position[u] < 0:
         members[count], position[u] = u, count
         return count + 1
@@ -57,11 +57,11 @@ def _place(u, sigma, c2, members, position, count):  # type: ignore[no-untyped-d
 
 
 @compiled
-def _step(a, b, sigma, G, c2, diag, row_a, row_b):  # type: ignore[no-untyped-def]
+def _step(a, b, sigma, G, c, diag, row_a, row_b):  # type: ignore[no-untyped-def]
     """Raise row a and lower row b by the exact step, and update G; returns whether they moved and the gain."""
-    slope = slope_up(sigma[a], c2[a], G[a]) - slope_dn(sigma[b], c2[b], G[b])
+    slope = slope_up(sigma[a], c[a], G[a]) - slope_dn(sigma[b], c[b], G[b])
     eta = diag[a] + diag[b] - 2.0 * row_a[b]
-    sa, sb, gained = pair_step(slope, eta, sigma[a], sigma[b], c2[a], c2[b])
+    sa, sb, gained = pair_step(slope, eta, sigma[a], sigma[b], c[a], c[b])
     da, db = sa - sigma[a], sb - sigma[b]
     if da == 0.0 and db == 0.0:
         return False, 0.0
@@ -73,7 +73,7 @@ def _step(a, b, sigma, G, c2, diag, row_a, row_b):  # type: ignore[no-untyped-de
 
 @compiled
 def _whole_pass(  # type: ignore[no-untyped-def]
-    first, sigma, G, c2, diag, tau, max_steps, members, position, extremes, buffer, slot, stamp, clock
+    first, sigma, G, c, diag, tau, max_steps, members, position, extremes, buffer, slot, stamp, clock
 ):
     """Examine the rows from ``first`` on, each against the non-bound rows and the most critical rows so far.
 
@@ -96,12 +96,12 @@ def _whole_pass(  # type: ignore[no-untyped-def]
                 if e >= 0:
                     candidates[size] = e
                     size += 1
-            i, up, j, dn = critical(candidates, size, sigma, G, c2)
+            i, up, j, dn = critical(candidates, size, sigma, G, c)
             work += size
             fresh = True
         if work > WORK_PER_CALL:
             return PAUSED, -1, u, steps, decrease
-        up_u, dn_u = slope_up(sigma[u], c2[u], G[u]), slope_dn(sigma[u], c2[u], G[u])
+        up_u, dn_u = slope_up(sigma[u], c[u], G[u]), slope_dn(sigma[u], c[u], G[u])
         gain_raise, gain_lower = dn - up_u, dn_u - up
         work += 4
         if max(gain_raise, gain_lower) > tau:
@@ -113,10 +113,10 @@ def _whole_pass(  # type: ignore[no-untyped-def]
                     return NEED_ROW, row, u, steps, decrease
                 clock[0] += 1
                 stamp[slot[row]] = clock[0]
-            moved, gained = _step(a, b, sigma, G, c2, diag, buffer[slot[a]], buffer[slot[b]])
+            moved, gained = _step(a, b, sigma, G, c, diag, buffer[slot[a]], buffer[slot[b]])
             if moved:
-                count = _place(a, sigma, c2, members, position, count)
-                count = _place(b, sigma, c2, members, position, count)
+                count = _place(a, sigma, c, members, position, count)
+                count = _place(b, sigma, c, members, position, count)
                 decrease += gained
                 steps += 1
                 work += 4 * n
@@ -138,14 +138,14 @@ class _Run:
     """The state of one run: vectors over U, the row cache, the work done."""
 
     def __init__(
-        self, problem: PUProblem, kernel: KernelMatrix, sigma: Array, tau: float, budget: float, limits: Limits
+        self, problem: Problem, kernel: KernelMatrix, sigma: Array, tau: float, budget: float, limits: Limits
     ) -> None:
-        self.problem, self.kernel, self.rows = problem, kernel, problem.unlabelled
+        self.problem, self.kernel, self.rows = problem, kernel, problem.c_rows
         self.first_entry, self.limits = kernel.entries, limits
         self.tau, self.budget = tau, budget
         self.steps = 0
         self.diag = kernel.diag(self.rows)
-        self.q = kernel.product(self.rows, problem.positives, problem.c1)
+        self.q = kernel.product(self.rows, problem.b_rows, problem.b)
         self.sigma = sigma.copy()
         support = np.flatnonzero(self.sigma)
         self.G = self.q - kernel.product(self.rows, self.rows[support], self.sigma[support])
@@ -196,7 +196,7 @@ class _Run:
         cache, before, u = self.cache, self.steps, 0
         while True:
             code, wanted, u, steps, decrease = _whole_pass(
-                u, self.sigma, self.G, self.problem.c2, self.diag, tau, self.steps_left,
+                u, self.sigma, self.G, self.problem.c, self.diag, tau, self.steps_left,
                 members, position, extremes, cache.buffer, cache.slot, cache.stamp, cache.clock,
             )  # fmt: skip
             ended = self._count(steps, decrease)
@@ -211,7 +211,7 @@ class _Run:
         if len(inside) < 2:
             return
         tau = max(_NONBOUND_SHARE * self.tau, self.resolution)
-        rows, c2, diag = self.rows[inside], self.problem.c2[inside], self.diag[inside]
+        rows, c, diag = self.rows[inside], self.problem.c[inside], self.diag[inside]
         sigma, G = self.sigma[inside], self.G[inside]
         if len(inside) <= self.cache.capacity:
             cache, members, column = self.cache, inside, inside
@@ -226,7 +226,7 @@ class _Run:
         last = self.steps + _STEPS_PER_PASS
         while True:
             code, wanted, steps, decrease = steps_on_set(
-                sigma, G, c2, diag, tau, self.steps_left,
+                sigma, G, c, diag, tau, self.steps_left,
                 cache.buffer, slot, column, cache.stamp, cache.clock,
             )  # fmt: skip
             ended = self._count(steps, decrease)
@@ -267,7 +267,7 @@ class _Run:
 
 
 def solve(
-    problem: PUProblem,
+    problem: Problem,
     kernel: KernelMatrix,
     start: Array,
     *,

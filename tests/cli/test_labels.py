@@ -1,0 +1,88 @@
+"""Known negatives, costs and propensities from the command line."""
+
+import json
+
+import numpy as np
+import pytest
+
+import usmo
+from tests.cli.command_line import program
+
+
+def run(*arguments, check=True):
+    result = program(*arguments, text=True)
+    assert not check or result.returncode == 0, result.stderr
+    return result
+
+
+def _three_kinds(folder):
+    """A table with known positives, known negatives and rows without a label, and their propensities."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(200) < 60
+    x = rng.normal(size=(200, 2)) + 2.0 * truth[:, None]
+    label = np.where(truth & (rng.random(200) < 0.5), "yes", "")
+    label = np.where(~truth & (rng.random(200) < 0.2), "no", label)
+    lines = [
+        f"{a:.4f},{b:.4f},{word},{0.5 if word == 'yes' else ''}" for (a, b), word in zip(x, label, strict=True)
+    ]
+    path = folder / "three.csv"
+    path.write_text("a,b,known,chance\n" + "\n".join(lines) + "\n")
+    return path, label
+
+
+def test_known_negatives_are_recognised_used_and_reported(tmp_path):
+    path, label = _three_kinds(tmp_path)
+    options = [
+        "--label-column",
+        "known",
+        "--positive",
+        "yes",
+        "--ignore",
+        "chance",
+        "--prior",
+        "0.2",
+        "--lam",
+        "0.01",
+    ]
+    plain = run("rank", path, *options, "--json")
+    assert f"known: 'no' ({(label == 'no').sum()} rows) count as unlabelled" in plain.stderr
+    assert "--negative no" in plain.stderr
+    model, page = tmp_path / "m.usmo", tmp_path / "p.html"
+    result = run("rank", path, *options, "--negative", "no", "--model", model, "--report", page, "--json")
+    summary = json.loads(result.stdout)
+    assert summary["known_negatives"] == (label == "no").sum()
+    assert len(summary["ranking"]) == (label == "").sum()  # rows that are known are not ranked
+    assert "known negatives" in result.stderr
+    assert "known negative" in page.read_text()
+    fitted = usmo.load(model).named_steps["model"]
+    assert 0 < fitted.eta_ < 1
+    again = run("report", model, path, "--output", tmp_path / "q.html")
+    assert "not the one" not in again.stderr
+    inspected = run("inspect", model)
+    assert "negative: no" in inspected.stdout
+    assert "class_weight: balanced" in inspected.stdout
+
+
+def test_costs_and_propensities_from_the_command_line(tmp_path):
+    path, label = _three_kinds(tmp_path)
+    options = ["--label-column", "known", "--positive", "yes", "--negative", "no", "--lam", "0.01"]
+    model = tmp_path / "m.usmo"
+    run(
+        "fit", path, *options, "--propensity-column", "chance", "--scenario", "censored", "--class-weight", "3",
+        "--model", model, "--report", tmp_path / "p.html",
+    )  # fmt: skip
+    fitted = usmo.load(model).named_steps["model"]
+    assert fitted.class_weight == {0: 1.0, 1: 3.0}
+    assert fitted.prior_ == pytest.approx((label == "yes").sum() / 0.5 / 200)
+    assert fitted.propensity_ == (0.5, 0.5)
+    assert "between 0.5 and\n0.5" in (tmp_path / "p.html").read_text()
+    for extra, message in (
+        (["--class-weight", "0.5"], "must be 'balanced', 'none' or a number of at least 1, got '0.5'"),
+        (["--propensity-column", "a", "--scenario", "censored"], "must hold numbers above 0 and up to 1"),
+        (["--propensity-column", "chance"], "propensity needs scenario='censored'"),
+        (["--negative", "nope"], "no row has 'nope'"),
+    ):
+        failed = run("fit", path, *options, *extra, "--model", tmp_path / "n.usmo", check=False)
+        assert failed.returncode in (1, 2)
+        assert message in failed.stderr
+    assert not (tmp_path / "n.usmo").exists()

@@ -44,7 +44,7 @@ def test_kinds_are_inferred_from_text_too():
         "word": "category", "id": "ignored", "row": "ignored", "same": "ignored", "one": "ignored",
         "none": "ignored", "list": "ignored",
     }  # fmt: skip
-    assert why(encoder, "id") == "text with 40 different values: looks like an id or free text"
+    assert why(encoder, "id") == "text with 40 different values: looks like ids, codes or names"
     assert why(encoder, "row") == "counts the rows from 5: looks like an id"
     assert why(encoder, "same") == why(encoder, "one") == "constant"
     assert why(encoder, "none") == "all missing"

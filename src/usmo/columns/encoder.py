@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -11,15 +12,21 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from usmo.columns.encoding import encode, first_ten
+from usmo.columns.blocks import weight_beside
+from usmo.columns.encoding import Entries, encode, first_ten
 from usmo.columns.frames import matrix_of, view_of
 from usmo.columns.scaling import matrix_scaling, standardise
-from usmo.columns.schema import Schema, column_schemas, output_names, summary_line
+from usmo.columns.schema import Choice, Schema, column_schemas, output_names, summary_line, width
+from usmo.columns.words import term_names
 from usmo.io import Sheet, TableError, no_column
 from usmo.system.caller import warn
 
 _SPARSE_WIDTH, _SPARSE_SHARE = 200, 0.3
 """The output is a CSR matrix if it has more columns than this and at most this share of non-zeros."""
+
+
+_DOCUMENTS = ("text", "vector")
+"""Kinds of columns that are blocks of many output columns, beside which the others are scaled."""
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -35,16 +42,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Text columns with more different values keep the most frequent ones and "(other)", this many together.
     unknown : {"error", "ignore"}
         A category that was not in the training table raises an error, or is encoded as no category.
+    text : {"tfidf", "hash", "none"}
+        Columns of text are encoded by their words and pairs of words: by a vocabulary of at most 50,000, by 65,536
+        hashed columns, which need no vocabulary, or not at all.
+    text_columns : sequence of str, optional
+        Columns that are text, whatever they look like; others are recognised by their many different values of
+        several words.
+    embedding_columns : sequence of str, optional
+        Columns that hold a list of numbers in every row, all of the same length.
 
     Attributes
     ----------
     columns_ : list of dict
-        The schema of each input column: its name and kind ("number", "boolean", "category", "date", "ignored"),
-        why it is ignored, and the values that transforming it needs. Empty for a matrix.
+        The schema of each input column: its name and kind ("number", "boolean", "category", "date", "text", "vector",
+        "ignored"), why it is ignored, and the values that transforming it needs. Empty for a matrix.
     matrix_names_, matrix_median_, matrix_mean_, matrix_scale_ : list and arrays
         Names of the columns of a matrix, the values that replace nan, and the scaling. Empty for a data frame.
     sparse_output_ : bool
-        Whether ``transform`` returns a CSR matrix.
+        Whether ``transform`` returns a CSR matrix. It does if there is a text column.
+    other_scale_ : float
+        Beside text and vectors, the factor of all other columns (:mod:`usmo.columns.blocks`); else 1.
     n_features_in_ : int
         Columns of the training table.
     feature_names_in_ : array of str
@@ -54,11 +71,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         "max_categories": [Interval(Integral, 2, None, closed="left")],
         "unknown": [StrOptions({"error", "ignore"})],
+        "text": [StrOptions({"tfidf", "hash", "none"})],
+        "text_columns": [list, tuple, None],
+        "embedding_columns": [list, tuple, None],
     }
 
-    def __init__(self, *, max_categories: int = 50, unknown: str = "error") -> None:
+    def __init__(
+        self, *, max_categories: int = 50, unknown: str = "error", text: str = "tfidf",
+        text_columns: Sequence[str] | None = None, embedding_columns: Sequence[str] | None = None,
+    ) -> None:  # fmt: skip
         self.max_categories = max_categories
         self.unknown = unknown
+        self.text = text
+        self.text_columns = text_columns
+        self.embedding_columns = embedding_columns
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -71,8 +97,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Infer the kind of every column, its categories and its scaling."""
         self._validate_params()
         matrix, names = matrix_of(X)
-        self.columns_, self.matrix_names_ = self._fit_columns(X) if matrix is None else [], names
+        self.columns_, self.matrix_names_, self.other_scale_ = [], names, 1.0
         if matrix is None:
+            self._fit_columns(X)
             self.sparse_output_ = _is_sparse(self.columns_)
             self.n_features_in_ = len(self.columns_)
             scaling = (np.empty(0), np.empty(0), np.empty(0))
@@ -83,15 +110,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.matrix_median_, self.matrix_mean_, self.matrix_scale_ = scaling
         return self
 
-    def _fit_columns(self, X: Any) -> list[Schema]:
+    def _fit_columns(self, X: Any) -> None:
         view = view_of(X)
         if not view.n_rows:
             raise TableError(f"{view.source} has no rows: at least one is needed")
-        columns = column_schemas(view, self.max_categories)
+        choice = Choice(
+            self.max_categories, self.text, tuple(self.text_columns or ()), tuple(self.embedding_columns or ())
+        )
+        columns = column_schemas(view, choice)
         if all(schema["kind"] == "ignored" for schema in columns):
             why = "; ".join(summary_line(schema) for schema in columns[:5])
             raise TableError(f"no column of {view.source} can be learnt from ({why or 'it has none'}): add one")
-        return columns
+        self.columns_ = columns
+        used = [schema for schema in columns if schema["kind"] != "ignored"]
+        documents = [schema for schema in used if schema["kind"] in _DOCUMENTS]
+        others = [schema for schema in used if schema["kind"] not in _DOCUMENTS]
+        if documents and others:
+            self.other_scale_ = weight_beside(
+                *(_csr(encode(block, view, self.unknown), block, view.n_rows) for block in (documents, others))
+            )
 
     def transform(self, X: Any) -> Any:
         """Encode rows: a dense matrix, or CSR if ``sparse_output_``."""
@@ -108,17 +145,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if schema["name"] not in present:
                 raise TableError(no_column(schema["name"], view.names, view.source))
         self._warn_of_extra(view.names, [schema["name"] for schema in self.columns_])
-        width = sum(len(output_names(schema)) for schema in used)
-        out = None if self.sparse_output_ else np.zeros((view.n_rows, width))
-        if out is not None:
-            for rows, columns, values in encode(used, view, self.unknown):
-                out[rows, columns] = values
-            return out
-        entries = encode(used, view, self.unknown)
-        rows, columns, values = (np.concatenate(arrays) for arrays in zip(*entries, strict=True))
-        matrix = sparse.csr_matrix((values, (rows, columns)), shape=(view.n_rows, width))
-        matrix.eliminate_zeros()
-        return matrix
+        entries = encode(used, view, self.unknown, getattr(self, "other_scale_", 1.0))  # older files have none
+        if self.sparse_output_:
+            return _csr(entries, used, view.n_rows)
+        out = np.zeros((view.n_rows, sum(map(width, used))))
+        for rows, columns, values in entries:
+            out[rows, columns] = values
+        return out
 
     def _transform_matrix(self, matrix: Any, names: list[str], named: bool) -> Any:
         """Scale a matrix; if it comes from a sheet (``named``), first select the columns of the training table."""
@@ -175,6 +208,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return np.array(names, dtype=object)
         return np.array([name for schema in self.columns_ for name in output_names(schema)], dtype=object)
 
+    def words(self) -> list[str] | None:
+        """For each output column its word, or its name if it is none; None if the table has no text.
+
+        Words of several text columns are equal.
+        """
+        check_is_fitted(self)
+        if not self.named("text"):
+            return None
+        return [
+            name
+            for schema in self.columns_
+            for name in (term_names if schema["kind"] == "text" else output_names)(schema)
+        ]
+
+    def named(self, kind: str) -> list[str]:
+        """The names of the input columns of a kind."""
+        return [schema["name"] for schema in self.columns_ if schema["kind"] == kind]
+
     def summary(self) -> list[str]:
         """One line per input column: its kind and missing values, or why it is ignored."""
         check_is_fitted(self)
@@ -184,9 +235,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return [summary_line(schema) for schema in self.columns_]
 
 
+def _csr(entries: Iterator[Entries], schemas: list[Schema], n_rows: int) -> Any:
+    rows, columns, values = (np.concatenate(arrays) for arrays in zip(*entries, strict=True))
+    matrix = sparse.csr_matrix((values, (rows, columns)), shape=(n_rows, sum(map(width, schemas))))
+    matrix.eliminate_zeros()
+    return matrix
+
+
 def _is_sparse(columns: list[Schema]) -> bool:
-    """Whether the output has many columns and few non-zeros: per row one of every column, one more if missing."""
-    width = sum(len(output_names(schema)) for schema in columns)
+    """Whether there is text, or the output has many columns and few non-zeros.
+
+    A row has one non-zero in the output of every column, one more if a number is missing, and all of a vector.
+    """
+    if any(schema["kind"] == "text" for schema in columns):
+        return True
+    n_output = sum(map(width, columns))
     used = [schema for schema in columns if schema["kind"] != "ignored"]
-    filled = len(used) + sum(1 for schema in used if schema["kind"] != "category" and schema["missing"])
-    return width > _SPARSE_WIDTH and filled <= _SPARSE_SHARE * width
+    filled = len(used) + sum(1 for schema in used if schema["kind"] != "category" and schema.get("missing"))
+    filled += sum(width(schema) for schema in used if schema["kind"] == "vector")
+    return n_output > _SPARSE_WIDTH and filled <= _SPARSE_SHARE * n_output

@@ -8,7 +8,9 @@ import numpy as np
 
 from usmo.columns.frames import ColumnValues, FrameView, text_columns
 from usmo.columns.scaling import standardise
-from usmo.columns.schema import Schema, number_rows, output_names
+from usmo.columns.schema import Schema, number_rows, width
+from usmo.columns.vectors import vector_block
+from usmo.columns.words import text_block
 from usmo.io import TableError
 from usmo.io.errors import cell, quote
 from usmo.io.parsing import parse
@@ -21,23 +23,34 @@ Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Rows, columns and values."""
 
 
-def encode(schemas: list[Schema], view: FrameView, unknown: str) -> Iterator[Entries]:
-    """The entries that the columns with these schemas make in the output matrix."""
-    widths = [len(output_names(schema)) for schema in schemas]
+def encode(schemas: list[Schema], view: FrameView, unknown: str, scale: float = 1.0) -> Iterator[Entries]:
+    """The entries that the columns with these schemas make in the output matrix.
+
+    Those of columns other than text and vectors are multiplied by ``scale``.
+    """
+    widths = [width(schema) for schema in schemas]
     firsts = dict(zip((schema["name"] for schema in schemas), np.cumsum([0, *widths]).tolist(), strict=False))
     by_name = {schema["name"]: schema for schema in schemas}
     for group in view.groups(list(by_name)):
         numeric: list[tuple[str, np.ndarray]] = []
         for name, values in group:
             schema = by_name[name]
-            if schema["kind"] == "category":
+            if schema["kind"] == "text":
+                block = text_block(schema, _as_text(values, view, name)).tocoo()
+                yield block.row, block.col + firsts[name], block.data
+            elif schema["kind"] == "vector":
+                X = vector_block(schema, values, view)
+                rows, columns = np.indices(X.shape).reshape(2, -1)
+                yield rows, columns + firsts[name], X.ravel()
+            elif schema["kind"] == "category":
                 columns = _category_columns(schema, values, view, unknown)
                 rows = np.flatnonzero(columns >= 0)
-                yield rows, columns[rows] + firsts[name], np.full(len(rows), _CATEGORY_ENTRY)
+                yield rows, columns[rows] + firsts[name], np.full(len(rows), _CATEGORY_ENTRY * scale)
             else:
                 numeric.append((name, _numbers(schema, values, view)))
         if numeric:
-            yield from _number_entries(numeric, by_name, firsts, view)
+            for rows, columns, numbers in _number_entries(numeric, by_name, firsts, view):
+                yield rows, columns, numbers * scale
 
 
 def _number_entries(
@@ -87,16 +100,7 @@ def _numbers(schema: Schema, values: ColumnValues, view: FrameView) -> np.ndarra
 def _category_columns(schema: Schema, values: ColumnValues, view: FrameView, unknown: str) -> np.ndarray:
     """The output column of each row, counted from the first one of this input column; -1 for none."""
     name, position = schema["name"], {category: i for i, category in enumerate(schema["categories"])}
-    if values.numbers is not None and values.kind != "date":
-        # a column of codes, of which this table holds only codes that look like numbers
-        numbers, codes = np.unique(values.numbers, return_inverse=True)
-        shown = [str(bool(v)) if values.kind == "boolean" else f"{v:.0f}" if v % 1 == 0 else repr(float(v))
-                 for v in numbers]  # fmt: skip
-        values = text_columns(codes[None], shown)[0]
-    if values.codes is None:
-        raise TableError(
-            f"{view.source}: column {quote(name)} holds {values.kind} values, but text in the training table"
-        )
+    values = _as_text(values, view, name)
     columns = np.array([position.get(text, -2) for text in values.texts] + [-1])[values.codes]
     if schema["missing"]:
         columns[columns == -1] = len(position) + schema["other"]
@@ -110,6 +114,20 @@ def _category_columns(schema: Schema, values: ColumnValues, view: FrameView, unk
             f"{first_ten(list(position))}): correct it, or give unknown='ignore' to count it as no category"
         )
     return columns
+
+
+def _as_text(values: ColumnValues, view: FrameView, name: str) -> ColumnValues:
+    """A column that is text in the training table; here it may hold only texts that look like numbers."""
+    if values.numbers is not None and values.kind != "date":
+        numbers, codes = np.unique(values.numbers, return_inverse=True)
+        shown = [str(bool(v)) if values.kind == "boolean" else f"{v:.0f}" if v % 1 == 0 else repr(float(v))
+                 for v in numbers]  # fmt: skip
+        values = text_columns(codes[None], shown)[0]
+    if values.codes is None:
+        raise TableError(
+            f"{view.source}: column {quote(name)} holds {values.kind} values, but text in the training table"
+        )
+    return values
 
 
 def first_ten(names: list[str]) -> str:

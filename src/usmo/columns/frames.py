@@ -31,6 +31,7 @@ class ColumnValues:
     comma: bool = False  # whether the numbers were texts with a decimal comma
     codes: np.ndarray | None = None
     texts: Sequence[str] = ()
+    lists: Any = None  # a Polars or pandas column whose values are lists
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def _numbers_of(column: Any) -> ColumnValues:
     if dtype in (pl.Date, pl.Datetime, pl.Duration, pl.Time):
         kind, unit = ("date", pl.Datetime) if dtype in (pl.Date, pl.Datetime) else ("number", pl.Duration)
         return ColumnValues(kind, column.cast(unit("us")).to_physical().cast(pl.Float64).to_numpy() / _DAY)
-    return ColumnValues(short(str(dtype)))
+    return ColumnValues(short(str(dtype)), lists=column if dtype in (pl.List, pl.Array) else None)
 
 
 def _from_pandas(columns: list[Any]) -> list[ColumnValues]:
@@ -136,7 +137,7 @@ def _from_pandas_column(column: Any) -> ColumnValues:
     try:
         codes, texts = pd.factorize(column)
     except TypeError:  # lists and other values without a hash
-        return ColumnValues(str(dtype))
+        return ColumnValues(str(dtype), lists=column)
     return text_columns(codes[None], [str(text) for text in texts])[0]
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from usmo.columns.frames import ColumnValues, FrameView
 from usmo.columns.scaling import scaling
-from usmo.io import TableError
-from usmo.io.errors import cell, short
+from usmo.columns.vectors import vector_schema
+from usmo.columns.words import term_names, text_schema
+from usmo.io import TableError, no_column
+from usmo.io.errors import cell, quote, short
 from usmo.io.infer_types import infer_type
+from usmo.io.prose import is_prose
 from usmo.system.terminal import printable
 
 _ID_ROWS, _ID_SHARE = 10, 0.9
@@ -19,16 +23,34 @@ _ID_ROWS, _ID_SHARE = 10, 0.9
 Schema = dict[str, Any]
 
 
-def column_schemas(view: FrameView, max_categories: int) -> list[Schema]:
+class Choice(NamedTuple):
+    """What the encoder's parameters say of columns: how text is encoded, and names of text and vector columns."""
+
+    max_categories: int
+    text: str
+    text_columns: Sequence[str]
+    embedding_columns: Sequence[str]
+
+
+def column_schemas(view: FrameView, choice: Choice) -> list[Schema]:
     """The schema of each column of a training table."""
+    for name in (*choice.text_columns, *choice.embedding_columns):
+        if name not in view.names:
+            raise TableError(no_column(name, view.names, view.source))
     schemas: dict[str, Schema] = {}
     for group in view.groups(view.names):
         numeric: list[tuple[str, ColumnValues]] = []
         for name, values in group:
+            if name in choice.embedding_columns:
+                schemas[name] = vector_schema(name, values, view)
+                continue
+            if name in choice.text_columns:
+                schemas[name] = _text_schema(name, values, choice, view)
+                continue
             if values.codes is not None:
                 kind, numbers, comma = infer_type(name, values.texts, values.codes, view)
                 if not values.texts or numbers is None:
-                    schemas[name] = _category_schema(name, values, max_categories)
+                    schemas[name] = _category_schema(name, values, choice)
                     continue
                 values = ColumnValues(kind, numbers, comma=comma)
             if values.numbers is None:
@@ -84,19 +106,33 @@ def _ignored(name: str, why: str) -> Schema:
     return {"name": name, "kind": "ignored", "why": why}
 
 
-def _category_schema(name: str, values: ColumnValues, max_categories: int) -> Schema:
-    """The schema of a text column: categories, or ignored if constant or nearly all texts are different."""
+def _text_schema(name: str, values: ColumnValues, choice: Choice, view: FrameView) -> Schema:
+    """The schema of a column that is said to be text."""
+    if values.codes is None:
+        raise TableError(
+            f"{view.source}: column {quote(name)} is to be text, and holds values of type {values.kind}"
+        )
+    method = "hash" if choice.text == "hash" else "tfidf"
+    return text_schema(name, values, method) or _ignored(name, "text without words")
+
+
+def _category_schema(name: str, values: ColumnValues, choice: Choice) -> Schema:
+    """The schema of a column of texts: categories; if nearly all are different, text with words, or ignored."""
     assert values.codes is not None
     counts = np.bincount(values.codes[values.codes >= 0], minlength=len(values.texts))
     different, present = len(counts), int(counts.sum())
     missing = len(values.codes) - present
+    max_categories = choice.max_categories
     too_many = different > max_categories
     if not different:
         return _ignored(name, "all missing")
     if different == 1 and not missing:
         return _ignored(name, "constant")
     if (present >= _ID_ROWS and different > _ID_SHARE * present) or (too_many and different > present / 2):
-        return _ignored(name, f"text with {different:,} different values: looks like an id or free text")
+        if not is_prose(values.texts):
+            return _ignored(name, f"text with {different:,} different values: looks like ids, codes or names")
+        found = None if choice.text == "none" else text_schema(name, values, choice.text)
+        return found or _ignored(name, f"text with {different:,} different values")
     categories = list(values.texts)
     if too_many:
         most_frequent = np.argsort(-counts, kind="stable")[: max_categories - 1]
@@ -107,12 +143,23 @@ def _category_schema(name: str, values: ColumnValues, max_categories: int) -> Sc
     }  # fmt: skip
 
 
+def width(schema: Schema) -> int:
+    """The number of output columns of an input column."""
+    if schema["kind"] in ("text", "vector"):
+        return len(schema["idf" if schema["kind"] == "text" else "mean"])
+    return len(output_names(schema))
+
+
 def output_names(schema: Schema) -> list[str]:
     """Names of the output columns of an input column."""
     if schema["kind"] == "ignored":
         return []
     name = schema["name"]
     names = [name]
+    if schema["kind"] == "text":
+        return [f"{name}: {term}" for term in term_names(schema)]
+    if schema["kind"] == "vector":
+        return [f"{name}[{i}]" for i in range(len(schema["mean"]))]
     if schema["kind"] == "category":
         names = [f"{name}={category}" for category in schema["categories"] + ["(other)"] * schema["other"]]
     return names + [f"{name}=(missing)"] * schema["missing"]
@@ -123,10 +170,15 @@ def summary_line(schema: Schema) -> str:
     kind, name = schema["kind"], printable(short(schema["name"]))
     if kind == "ignored":
         return f"{name}: ignored, {schema['why']}"
+    gaps = f", {schema['n_missing']:,} missing" if schema["n_missing"] else ""
+    if kind == "text":
+        terms = f"{len(schema['idf']):,} {'hashed ' if schema['method'] == 'hash' else ''}words and pairs of words"
+        return f"{name}: text, {terms}{gaps}"
+    if kind == "vector":
+        return f"{name}: vectors of {len(schema['mean']):,} numbers{gaps}"
     if kind == "category":
         kept = len(schema["categories"])
         rest = f" (the {kept} most frequent of {schema['different']:,}, and the rest)" if schema["other"] else ""
-        gaps = f", {schema['n_missing']:,} missing" if schema["missing"] else ""
         return f"{name}: {kept + schema['other']} categories{rest}{gaps}"
     filling = f"median {schema['median']:g}"
     if kind == "date":

@@ -7,10 +7,24 @@ from typing import Any
 import numpy as np
 
 from usmo.columns.encoder import TableEncoder
-from usmo.columns.schema import output_names
+from usmo.columns.schema import width
+from usmo.columns.vectors import MOST_NUMBERS
+from usmo.columns.words import HASHED_TERMS, MOST_IDF, is_vocabulary
 from usmo.files import register
 from usmo.files.errors import need
-from usmo.files.rules import Rule, array, check_attribute, conform, count, instance, number, reals, size
+from usmo.files.rules import (
+    Rule,
+    array,
+    check_attribute,
+    conform,
+    count,
+    instance,
+    number,
+    optional,
+    or_none,
+    reals,
+    size,
+)
 
 _TEXT, _TRUTH = instance(str), instance(bool)
 _NAMES = Rule(
@@ -18,12 +32,31 @@ _NAMES = Rule(
     lambda value, sizes: isinstance(value, list) and all(isinstance(name, str) for name in value),
     lambda value, sizes: len(set(value)) == len(value),
 )
+_SELECTED = Rule(
+    "names of columns",
+    lambda value, sizes: isinstance(value, list | tuple) and all(isinstance(name, str) for name in value),
+)
 _NUMBERS = {
     "name": _TEXT, "kind": _TEXT, "median": number(), "mean": number(), "scale": number(0), "missing": _TRUTH,
     "n_missing": count(), "comma": _TRUTH,
 }  # fmt: skip
 _DAY = number(-2e8, 2e8)
 """Days since 1970 that a column of dates can hold: microseconds in 64 bits."""
+
+_METHOD = Rule("tfidf or hash", lambda value, sizes: isinstance(value, str) and value in ("tfidf", "hash"))
+_IDF = array(
+    f"numbers from 1 to {MOST_IDF:.0f}",
+    "f",
+    "terms",
+    values=lambda idf, sizes: ((idf >= 1) & (idf <= MOST_IDF)).all(),
+)
+
+
+def _scales(name: str) -> Rule:
+    return array(
+        "positive numbers", "f", name, values=lambda scale, sizes: ((scale > 0) & np.isfinite(scale)).all()
+    )
+
 
 _FIELDS: dict[str, dict[str, Rule]] = {
     "number": _NUMBERS,
@@ -33,14 +66,18 @@ _FIELDS: dict[str, dict[str, Rule]] = {
         "name": _TEXT, "kind": _TEXT, "categories": _NAMES, "other": _TRUTH, "different": count(),
         "missing": _TRUTH, "n_missing": count(),
     },
+    "text": {
+        "name": _TEXT, "kind": _TEXT, "method": _METHOD, "terms": instance(list), "idf": _IDF, "different": count(),
+        "n_missing": count(),
+    },
+    "vector": {
+        "name": _TEXT, "kind": _TEXT, "mean": reals("numbers"), "scale": _scales("numbers"), "n_missing": count()
+    },
     "ignored": {"name": _TEXT, "kind": _TEXT, "why": _TEXT},
 }  # fmt: skip
 """The fields of a schema by the kind of its column (:mod:`usmo.columns.schema`)."""
 
-_POSITIVE = array(
-    "positive numbers", "f", "matrix", values=lambda scale, sizes: ((scale > 0) & np.isfinite(scale)).all()
-)
-_SCALING = {"matrix_median_": reals("matrix"), "matrix_mean_": reals("matrix"), "matrix_scale_": _POSITIVE}
+_SCALING = {"matrix_median_": reals("matrix"), "matrix_mean_": reals("matrix"), "matrix_scale_": _scales("matrix")}
 
 
 def _check_encoder(encoder: TableEncoder) -> None:
@@ -61,8 +98,16 @@ def _check_schema(owner: str, schema: Any) -> None:
     need(fields, f"{owner} must be the schema of a column, of the kind {', '.join(_FIELDS)}")
     assert fields is not None
     need(set(schema) == set(fields), f"{owner} must have the fields {', '.join(fields)}, as a {kind} has")
+    sizes: dict[str, int] = {}
     for name, rule in fields.items():
-        check_attribute(owner, name, schema[name], rule, {})
+        check_attribute(owner, name, schema[name], rule, sizes)
+    if kind == "vector":
+        need(0 < sizes["numbers"] <= MOST_NUMBERS, f"{owner} must be of 1 to {MOST_NUMBERS:,} numbers")
+    if kind == "text" and schema["method"] == "hash":
+        need(not schema["terms"] and sizes["terms"] == HASHED_TERMS, f"{owner} must have {HASHED_TERMS:,} idf")
+    elif kind == "text":
+        good = is_vocabulary(schema["terms"]) and sizes["terms"] == len(schema["terms"])
+        need(good, f"{owner}.terms must be sorted words and pairs of words, each once and with an idf")
 
 
 register(
@@ -70,8 +115,9 @@ register(
     attributes=(),
     rules={
         "n_features_in_": size("columns"), "columns_": instance(list), "sparse_output_": _TRUTH,
-        "matrix_names_": _NAMES, **_SCALING,
+        "matrix_names_": _NAMES, **_SCALING, **optional(other_scale_=number(0)), "text_columns": or_none(_SELECTED),
+        "embedding_columns": or_none(_SELECTED),
     },
     check=_check_encoder,
-    outputs=lambda encoder: sum(len(output_names(schema)) for schema in encoder.columns_) or encoder.n_features_in_,
+    outputs=lambda encoder: sum(map(width, encoder.columns_)) or encoder.n_features_in_,
 )  # fmt: skip

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 import usmo.dask
+from usmo.cli.features import encoder_of, with_kernel
 from usmo.cli.messages import Messages, put_json
 from usmo.cli.options import TableOptions
 from usmo.cli.outputs import Outputs
@@ -48,6 +49,8 @@ def fit(
     paths = _parquet_files(table)
     if table.propensity_column is not None:
         raise click.BadParameter("does not go with --scheduler", param_hint="--propensity-column")
+    if table.embeddings is not None:
+        raise click.BadParameter("does not go with --scheduler", param_hint="--embeddings")
     with Messages(quiet) as messages, Outputs() as outputs, _connected(scheduler) as client:
         samples = _samples(client, paths, table)
         counts = {
@@ -57,7 +60,8 @@ def fit(
         }
         if table.negative is None:
             del counts["known_negatives"]
-        encoder = _encoder(paths, samples, table.data)
+        encoder = _encoder(paths, samples, table)
+        options = with_kernel(options, encoder, messages)
         describe_table(messages, f"{table.data}: {len(paths)} parts", counts, encoder)
         width = len(encoder.get_feature_names_out())
         plan = {**counts, "parts": len(paths), "features": width}
@@ -132,17 +136,16 @@ def _file_sample(path: str, roles: dict[str, Any], max_bytes: float | None, most
     return _FileSample(n, known, negatives, sheet.drop(excluded).take(rows).frame)
 
 
-def _encoder(paths: list[str], samples: list[_FileSample], source: str) -> TableEncoder:
-    """The encoder of all files, fitted to the samples."""
+def _encoder(paths: list[str], samples: list[_FileSample], table: TableOptions) -> TableEncoder:
+    """The encoder of all files, fitted to the samples. Text is learnt from if an option names it: it is wide."""
     names = samples[0].frame.columns
     for path, sample in zip(paths, samples, strict=True):
         missing = [name for name in names if name not in sample.frame.columns]
         if missing:
             raise TableError(f"{path} has no column {missing[0]!r}, which {paths[0]} has: correct the files")
     frames = [sample.frame.select(names) for sample in samples]
-    return TableEncoder(unknown="ignore").fit(
-        Sheet(polars().concat(frames, how="vertical_relaxed"), source=source)
-    )
+    encoder = encoder_of(table._replace(no_text=True), unknown="ignore")
+    return encoder.fit(Sheet(polars().concat(frames, how="vertical_relaxed"), source=table.data))
 
 
 def _encoded(

@@ -13,7 +13,19 @@ from typing import Any
 import click
 
 from usmo.cli import failed
-from usmo.cli.options import JSON, KERNEL, LEARNING, MODEL, PRINTING, READING, SCENARIO, SEED, TABLE, TableOptions
+from usmo.cli.options import (
+    EMBEDDINGS,
+    JSON,
+    KERNEL,
+    LEARNING,
+    MODEL,
+    PRINTING,
+    READING,
+    SCENARIO,
+    SEED,
+    TABLE,
+    TableOptions,
+)
 from usmo.system.version import __version__
 
 
@@ -117,6 +129,7 @@ def fit() -> None:
 @click.argument("model_file", metavar="MODEL")
 @click.argument("data")
 @click.option("--id-column", help="A column that names the rows; the training table's by default.")
+@EMBEDDINGS
 @READING
 @click.option("--output", default="-", show_default=True, help="File for the scores.")
 @click.option(
@@ -175,6 +188,7 @@ def inspect() -> None:
 @click.argument("model_file", metavar="MODEL")
 @click.argument("data")
 @click.option("--output", required=True, help="File for the page.")
+@EMBEDDINGS
 @READING
 @click.option("--top", type=click.IntRange(1), default=100, show_default=True, help="Rows of the ranking shown.")
 @PRINTING

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import usmo.report
+from usmo.cli.features import with_kernel
 from usmo.cli.messages import Messages, as_rows, put_json
 from usmo.cli.options import TableOptions
 from usmo.cli.outputs import Outputs, check_targets
@@ -70,6 +71,7 @@ class FittedTask:
                     stream, model=self.model, X=task.X, known=task.y, f=self.ranking.f, ids=task.ids,
                     source=task.table.source, columns=task.encoder.summary(),
                     names=task.encoder.get_feature_names_out(), parameters=self.options, top=top, fingerprint=mark,
+                    titles=task.titles, words=task.encoder.words(),
                 )  # fmt: skip
         if model_file is not None:
             extra = {
@@ -80,7 +82,7 @@ class FittedTask:
 
 
 def _fitted(messages: Messages, task: Task, options: dict[str, Any]) -> FittedTask:
-    model = classifier(**options, verbose=1 if messages.live else 0)
+    model = classifier(**options, verbose=1 if messages.live else 0, n_columns=task.X.shape[1])
     messages.say("fitting")
     with messages.during_fit():
         return FittedTask(task, options, model.fit(task.X, task.y, propensity=task.propensity))
@@ -105,6 +107,7 @@ def rank(
     check_targets([table.data], {"--report": report, "--model": model_file}, {"--output": output})
     with Messages(quiet) as messages, Outputs() as outputs:
         task = read_task(messages, table)
+        options = with_kernel(options, task.encoder, messages)
         if dry_run:
             put_json(_plan(task, options, {"output": output, "report": report, "model": model_file}))
             return
@@ -141,6 +144,7 @@ def fit(
         return
     with Messages(quiet) as messages, Outputs() as outputs:
         task = read_task(messages, table)
+        options = with_kernel(options, task.encoder, messages)
         if dry_run:
             put_json(_plan(task, options, {"report": report, "model": model_file}))
             return

@@ -64,6 +64,10 @@ class TableOptions(NamedTuple):
     propensity_column: str | None
     id_column: str | None
     ignore: tuple[str, ...]
+    text_column: tuple[str, ...]
+    no_text: bool
+    embedding_column: tuple[str, ...]
+    embeddings: str | None
     format: str | None
     max_bytes: float | None
 
@@ -93,6 +97,11 @@ READING = together(
         help="Refuse DATA if it takes more memory, such as 8e9; by default 1 GiB, or 100 times its size if more.",
     ),
 )
+EMBEDDINGS = click.option(
+    "--embeddings",
+    metavar="FILE.npy",
+    help="A matrix of numbers with a row for each row of DATA, to learn from too.",
+)
 TABLE = together(
     click.argument("data"),
     click.option("--label-column", required=True, help="The column that says which rows are known positives."),
@@ -104,8 +113,18 @@ TABLE = together(
     ),
     click.option("--id-column", help="A column that names the rows; not learnt from."),
     click.option("--ignore", multiple=True, help="A column not to learn from; may be given again."),
+    click.option(
+        "--text-column", multiple=True,
+        help="A column of text to learn from by its words, whatever it looks like; may be given again.",
+    ),
+    click.option("--no-text", is_flag=True, help="Learn from no text but that of --text-column."),
+    click.option(
+        "--embedding-column", multiple=True,
+        help="A column with a list of numbers in every row (Parquet, JSON lines); may be given again.",
+    ),
+    EMBEDDINGS,
     READING,
-)
+)  # fmt: skip
 SCENARIO = click.option(
     "--scenario",
     type=click.Choice(["case-control", "censored"]),
@@ -124,8 +143,8 @@ LEARNING = together(
     SCENARIO,
 )  # fmt: skip
 KERNEL = click.option(
-    "--kernel", type=click.Choice(["rbf", "linear", "poly"]), default="rbf", show_default=True,
-    help="Kernel of the decision function.",
+    "--kernel", type=click.Choice(["rbf", "linear", "poly"]),
+    help="Kernel of the decision function; by default linear for a table with text, else rbf.",
 )  # fmt: skip
 SEED = click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of folds and samples."

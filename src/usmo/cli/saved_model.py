@@ -7,12 +7,14 @@ from typing import Any
 import click
 
 import usmo.report
+from usmo.cli.features import titles
 from usmo.cli.messages import Messages, as_rows, put_json
 from usmo.cli.outputs import Outputs, check_targets
 from usmo.cli.task import excluded_columns, row_names, score_columns
 from usmo.files import describe, fingerprint, load
 from usmo.io import Sheet, TableError, labels, need_column, read, write
 from usmo.io.errors import no_file
+from usmo.io.vectors import NAME, with_vectors
 from usmo.system.terminal import printable
 
 
@@ -34,6 +36,21 @@ def _loaded(model_file: str) -> tuple[Any, dict[str, Any]]:
     return model, extra
 
 
+def _read(
+    model: Any, data: str, excluded: list[str], format: str | None, max_bytes: float | None, embeddings: str | None
+) -> Sheet:
+    """The table, with the columns as text that are text in the training table, and the vectors beside it."""
+    encoder = model.named_steps["columns"]
+    sheet = read(data, format=format, text=[*excluded, *encoder.named("text")], max_bytes=max_bytes)
+    if embeddings is not None:
+        return with_vectors(sheet, embeddings, max_bytes)
+    if NAME in encoder.named("vector") and NAME not in sheet.names:
+        raise TableError(
+            f"the model has learnt from vectors beside its table: give those of {data} with --embeddings"
+        )
+    return sheet
+
+
 def _encoded(model: Any, sheet: Sheet, excluded: list[str], unknown: str = "error") -> Any:
     """The table, encoded by the model's own preprocessing; ``excluded`` columns are dropped if it has them."""
     encoder = model.named_steps["columns"].set_params(unknown=unknown)
@@ -42,8 +59,8 @@ def _encoded(model: Any, sheet: Sheet, excluded: list[str], unknown: str = "erro
 
 
 def predict(
-    model_file: str, data: str, id_column: str | None, format: str | None, max_bytes: float | None, output: str,
-    unknown: str, as_json: bool, quiet: bool, dry_run: bool,
+    model_file: str, data: str, id_column: str | None, embeddings: str | None, format: str | None,
+    max_bytes: float | None, output: str, unknown: str, as_json: bool, quiet: bool, dry_run: bool,
 ) -> None:  # fmt: skip
     """Score the rows of a table, in its order."""
     check_targets([model_file, data], {}, {"--output": output})
@@ -52,7 +69,7 @@ def predict(
         roles = extra.get("columns") or {}
         id_name = id_column or roles.get("id")
         excluded = list(dict.fromkeys([*excluded_columns(roles), *([id_name] if id_name else [])]))
-        sheet = read(data, format=format, text=excluded, max_bytes=max_bytes)
+        sheet = _read(model, data, excluded, format, max_bytes, embeddings)
         if id_column is not None:
             need_column(sheet, id_column, "--id-column")
         ids = row_names(sheet, id_name if id_name in sheet.names else None)
@@ -101,6 +118,7 @@ def report(
     model_file: str,
     data: str,
     output: str,
+    embeddings: str | None,
     format: str | None,
     max_bytes: float | None,
     top: int,
@@ -116,7 +134,7 @@ def report(
         if "label" not in roles:
             raise ValueError(f"{model_file} does not say which column holds the labels; save it with usmo fit")
         excluded = excluded_columns(roles)
-        sheet = read(data, format=format, text=excluded, max_bytes=max_bytes)
+        sheet = _read(model, data, excluded, format, max_bytes, embeddings)
         need_column(sheet, roles["label"], "the model's label column")
         known = labels(sheet, roles["label"], roles["positive"], roles.get("negative")).astype(int)
         ids = row_names(sheet, roles.get("id"))
@@ -133,6 +151,7 @@ def report(
                 stream, model=model.named_steps["model"], X=X, known=known, ids=ids,
                 source="standard input" if data == "-" else data, columns=encoder.summary(),
                 names=encoder.get_feature_names_out(), parameters=extra.get("options"), top=top, fingerprint=mark,
+                titles=titles(sheet, encoder), words=encoder.words(),
             )  # fmt: skip
         outputs.put()
         put_json({"report": output}) if as_json else click.echo(output)

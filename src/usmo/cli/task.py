@@ -10,12 +10,14 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 import usmo
+from usmo.cli.features import encoder_of, feature_sheet, titles
 from usmo.cli.messages import Messages
 from usmo.cli.options import TableOptions
 from usmo.columns import TableEncoder
 from usmo.io import Sheet, TableError, labels, need_column, parse_numbers, read
 from usmo.io.errors import quote
 from usmo.io.labels import other_values
+from usmo.solvers.linear import WIDEST
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Task:
     encoder: TableEncoder
     X: Any
     propensity: np.ndarray | None = None
+    titles: list[str] | None = None
 
     @property
     def counts(self) -> dict[str, int]:
@@ -40,14 +43,15 @@ class Task:
 def read_task(messages: Messages, table: TableOptions) -> Task:
     """Read and encode a table, and say how each column was encoded."""
     excluded = excluded_columns(table.roles)
-    sheet = read(table.data, format=table.format, text=excluded, max_bytes=table.max_bytes)
+    kept = [*excluded, *table.text_column]
+    sheet = read(table.data, format=table.format, text=kept, max_bytes=table.max_bytes)
     need_columns(sheet, table.roles)
     y = labels(sheet, table.label_column, table.positive, table.negative).astype(int)
     propensity = propensities(sheet, table.propensity_column, y == 1)
     ids = row_names(sheet, table.id_column)
-    features = sheet.drop(excluded)
-    encoder = TableEncoder().fit(features)
-    task = Task(table, y, ids, encoder, encoder.transform(features), propensity)
+    features = feature_sheet(sheet, table, excluded)
+    encoder = encoder_of(table).fit(features)
+    task = Task(table, y, ids, encoder, encoder.transform(features), propensity, titles(sheet, encoder))
     describe_table(messages, table.source, task.counts, encoder)
     others = {} if table.negative is not None else other_values(sheet, table.label_column, y)
     if others:
@@ -109,14 +113,16 @@ def row_names(sheet: Sheet, id_column: str | None) -> list[str]:
 
 def classifier(
     prior: float | str, class_weight: Any, scenario: str, lam: float | str, kernel: str, gamma: float | str,
-    approximation: str, seed: int, verbose: int, package: Any = usmo,
+    approximation: str, seed: int, verbose: int, package: Any = usmo, n_columns: int = 0,
 ) -> Any:  # fmt: skip
-    """The classifier that the options describe, of ``usmo`` or of ``usmo.dask``."""
+    """The classifier that the options describe, of ``usmo`` or of ``usmo.dask``, for a table of so many columns."""
     if isinstance(class_weight, float):
         class_weight = {0: 1.0, 1: class_weight}
     common: dict[str, Any] = {
         "lam": lam, "class_weight": class_weight, "scenario": scenario, "random_state": seed, "verbose": verbose
     }  # fmt: skip
+    if kernel == "linear" and n_columns > WIDEST and package is usmo:
+        return package.PUSVC(prior, kernel="linear", solver="blocks", **common)
     if kernel == "linear":
         return package.LinearPUSVC(prior, **common)
     method = None if approximation == "none" else approximation

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from usmo import PUSVCCV
+from usmo.cli.features import with_kernel
 from usmo.cli.messages import Messages, put_json
 from usmo.cli.options import TableOptions
 from usmo.cli.task import classifier, read_task
@@ -47,8 +48,8 @@ def prior(
 
 
 def select(
-    table: TableOptions, prior: float | str, class_weight: Any, scenario: str, kernel: str, gammas: tuple[float, ...],
-    folds: int, rule: Rule, seed: int, as_json: bool, quiet: bool, dry_run: bool,
+    table: TableOptions, prior: float | str, class_weight: Any, scenario: str, kernel: str | None,
+    gammas: tuple[float, ...], folds: int, rule: Rule, seed: int, as_json: bool, quiet: bool, dry_run: bool,
 ) -> None:  # fmt: skip
     """Choose λ and γ by cross-validation."""
     with Messages(quiet) as messages:
@@ -56,7 +57,10 @@ def select(
         if dry_run:
             put_json({"would": "select", "rows": len(task.y), "folds": folds, "gammas": list(gammas)})
             return
-        base = classifier(prior, class_weight, scenario, 1e-2, kernel, "scale", "none", seed, 0)
+        chosen = with_kernel({"kernel": kernel}, task.encoder, messages)["kernel"]
+        base = classifier(
+            prior, class_weight, scenario, 1e-2, chosen, "scale", "none", seed, 0, n_columns=task.X.shape[1]
+        )
         search = PUSVCCV(base, gammas=gammas or None, folds=folds, rule=rule, random_state=seed)
         with messages.during_fit():
             search.fit(task.X, task.y, propensity=task.propensity)
@@ -69,5 +73,5 @@ def select(
             return
         click.echo("lam,gamma,risk,standard_error,chosen")
         for lam, gamma, risk, error in zip(*results.values(), strict=True):
-            chosen = "yes" if (lam, gamma) == (search.best_lam_, search.best_gamma_) else ""
-            click.echo(f"{lam:.3g},{gamma:.3g},{risk:.5f},{error:.5f},{chosen}")
+            mark = "yes" if (lam, gamma) == (search.best_lam_, search.best_gamma_) else ""
+            click.echo(f"{lam:.3g},{gamma:.3g},{risk:.5f},{error:.5f},{mark}")

@@ -97,7 +97,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Infer the kind of every column, its categories and its scaling."""
         self._validate_params()
         matrix, names = matrix_of(X)
-        self.columns_, self.matrix_names_, self.other_scale_ = [], names, 1.0
+        self.columns_: list[Schema] = []
+        self.matrix_names_, self.other_scale_ = names, 1.0
         if matrix is None:
             self._fit_columns(X)
             self.sparse_output_ = _is_sparse(self.columns_)

@@ -101,6 +101,7 @@ def _category_columns(schema: Schema, values: ColumnValues, view: FrameView, unk
     """The output column of each row, counted from the first one of this input column; -1 for none."""
     name, position = schema["name"], {category: i for i, category in enumerate(schema["categories"])}
     values = _as_text(values, view, name)
+    assert values.codes is not None
     columns = np.array([position.get(text, -2) for text in values.texts] + [-1])[values.codes]
     if schema["missing"]:
         columns[columns == -1] = len(position) + schema["other"]

@@ -75,6 +75,10 @@ class Sheet:
             return self._with(self.matrix, self.matrix_names, beside, self._rows)
         return self._with(self.matrix[:, kept], [self.matrix_names[i] for i in kept], beside, self._rows)
 
+    def with_column(self, name: str, values: Any) -> Sheet:
+        """The table of a data frame with one more column, a Polars series."""
+        return self._with(self.frame.with_columns(values.alias(name)), None, {}, self._rows)
+
     def take(self, rows: Any) -> Sheet:
         """The rows with these indices, in this order."""
         rows = np.asarray(rows, dtype=np.int64)

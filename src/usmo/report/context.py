@@ -14,7 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from usmo.core.arrays import Array, Index
 from usmo.estimators.sensitivity import expected_positives
-from usmo.report.explanations import FEW_COLUMNS, Neighbours, close_columns, nearest_positives, raising_columns
+from usmo.report.explanations import (
+    FEW_COLUMNS,
+    Neighbours,
+    close_columns,
+    nearest_positives,
+    raising_columns,
+    speaking_words,
+)
 from usmo.report.ranking import Ranking
 from usmo.report.refits import HeldOut
 
@@ -28,6 +35,8 @@ class ReportContext:
     ranking: Ranking
     ids: list[str] | None
     names: list[str] | None
+    titles: list[str] | None
+    words: list[str] | None
     source: str
     title: str
     columns: list[str]
@@ -107,11 +116,11 @@ class ReportContext:
 
     @property
     def explanation(self) -> str:
-        """How the table explains a row by columns: "raised" (linear models), "close" (few columns) or "" (not)."""
+        """How the page explains a row: "words" (linear models of text), "raised" (linear), "close" (few columns), ""."""
         if self.precomputed:
             return ""
         if hasattr(self.model, "coef_"):
-            return "raised"
+            return "raised" if self.words is None else "words"
         return "close" if self.table.shape[1] <= FEW_COLUMNS else ""
 
     @cached_property
@@ -124,6 +133,14 @@ class ReportContext:
             nearest = np.array([each.rows[0] for each in self.neighbours], dtype=np.intp)
             return close_columns(self.table, self.listed, nearest, self.unlabelled)
         return [[] for _ in self.listed]
+
+    @cached_property
+    def telling_words(self) -> list[tuple[list[tuple[str, float]], list[tuple[str, float]]]]:
+        """The words that speak for and against each listed row, with what they add to its score."""
+        if self.explanation != "words" or self.words is None:
+            return [([], []) for _ in self.listed]
+        coef = np.asarray(self.model.coef_, dtype=np.float64).ravel()
+        return speaking_words(self.table, coef, self.listed, self.words)
 
 
 def check_model(model: Any) -> None:

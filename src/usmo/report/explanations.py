@@ -2,11 +2,14 @@
 
 distance          ‖x - x_i‖ over the columns of X; for a kernel matrix, √(k_xx + k_ii - 2·k_xi)
 linear models     w_j·(x_j - mean_U x_j): what column j adds to the score beyond the average unlabelled row
+text              w_j·x_j summed over the columns of a word: what the word adds to the score
 few columns       the share of the unlabelled rows that are as close to the nearest known positive in column j
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +29,9 @@ _SAMPLE = 20_000
 
 _SHOWN = 3
 """Known positives, and columns, shown for each row."""
+
+_WORDS = 5
+"""Words shown that speak for a row, and that speak against it."""
 
 _ROUNDING = 1e-12
 """Relative widening of an interval, so that rounding does not exclude the row that defines it."""
@@ -81,6 +87,21 @@ def raising_columns(X: Any, coef: Array, rows: Index, unlabelled: Index) -> list
         best = np.argsort(-added, kind="stable")[:_SHOWN]
         columns.append([(int(j), float(added[j])) for j in best if added[j] > 0])
     return columns
+
+
+def speaking_words(
+    X: Any, coef: Array, rows: Index, words: list[str]
+) -> list[tuple[list[tuple[str, float]], list[tuple[str, float]]]]:
+    """For each row, the words that raise its linear score most and those that lower it most, with what they add."""
+    table, spoken = sparse.csr_matrix(X[rows]), []
+    for start, end in pairwise(table.indptr):
+        added: dict[str, float] = defaultdict(float)
+        for j, value in zip(table.indices[start:end].tolist(), table.data[start:end].tolist(), strict=True):
+            added[words[j]] += float(coef[j]) * value
+        order = sorted(added.items(), key=lambda item: (-item[1], item[0]))
+        below = [item for item in reversed(order) if item[1] < 0]
+        spoken.append(([item for item in order if item[1] > 0][:_WORDS], below[:_WORDS]))
+    return spoken
 
 
 def close_columns(

@@ -36,7 +36,8 @@ def build(
     *, model: Any, X: Any, known: Any, ids: Sequence[Any] | None = None, source: str = "",
     title: str | None = None, columns: Sequence[str] = (), names: Sequence[str] | None = None,
     parameters: Mapping[str, Any] | None = None, top: int = 100, fingerprint: Any = None,
-    sensitivity: Any = "auto", f: Any = None,
+    sensitivity: Any = "auto", f: Any = None, titles: Sequence[Any] | None = None,
+    words: Sequence[str] | None = None,
 ) -> str:  # fmt: skip
     """The report as HTML. The same model and rows give the same page.
 
@@ -70,6 +71,11 @@ def build(
         takes further fits too.
     f : array, optional
         The model's decision values of all rows; computed if not given.
+    titles : sequence, optional
+        A text per row that says what it is, such as the title of a document; shown below its id.
+    words : sequence of str, optional
+        The word of each column of X, for a table of text; columns may have equal words. Of a linear model, the
+        page then shows the words that speak for and against each row.
     """
     templates = _templates()
     check_model(model)
@@ -79,7 +85,8 @@ def build(
     names = checked_texts("names", getattr(X, "columns", None) if names is None else names, table.shape[1])
     f = checked_values(model.decision_function(X) if f is None else f, table.shape[0])
     context = ReportContext(
-        model, table, Ranking(f, labels), ids, names, str(source),
+        model, table, Ranking(f, labels), ids, names,
+        checked_texts("titles", titles, table.shape[0]), checked_texts("words", words, table.shape[1]), str(source),
         str(title or (f"Likely positives in {Path(source).name}" if source else "Likely positives")),
         list(columns), dict(parameters or {}), int(top),
         fingerprint_of(table, labels) if fingerprint is None else fingerprint,

@@ -8,7 +8,10 @@ from usmo.report.context import ReportContext
 
 
 class RankedRow(NamedTuple):
-    """One line of the table. ``nearest`` are (id, distance) of known positives, ``columns`` (name, number)."""
+    """One line of the table. ``nearest`` are (id, distance) of known positives, ``columns`` (name, number).
+
+    ``words`` are those that speak for and against a document, with what they add to its score.
+    """
 
     rank: int
     id: str
@@ -16,6 +19,8 @@ class RankedRow(NamedTuple):
     probability: float | None
     nearest: list[tuple[str, float]]
     columns: list[tuple[str, float]]
+    title: str
+    words: tuple[list[tuple[str, float]], list[tuple[str, float]]]
 
 
 def ranking_rows(context: ReportContext) -> list[RankedRow]:
@@ -31,6 +36,8 @@ def ranking_rows(context: ReportContext) -> list[RankedRow]:
                 for near, distance in zip(*context.neighbours[k], strict=True)
             ],
             columns=[(context.column_name(j), value) for j, value in context.telling_columns[k]],
+            title="" if context.titles is None else context.titles[row],
+            words=context.telling_words[k],
         )
         for k, row in enumerate(context.listed)
     ]

@@ -1,0 +1,59 @@
+"""What is learnt from: the columns of a table that the options choose, text and vectors among them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+
+from usmo.cli.messages import Messages
+from usmo.cli.options import TableOptions
+from usmo.columns import TableEncoder
+from usmo.io import Sheet, need_column
+from usmo.io.vectors import NAME, with_vectors
+
+_TITLE = "title"
+"""The text column with this name, in any case, names the rows of a report."""
+
+
+def encoder_of(table: TableOptions, **parameters: Any) -> TableEncoder:
+    """The encoder that the options describe, not fitted."""
+    embeddings = [*table.embedding_column, *([NAME] if table.embeddings else [])]
+    return TableEncoder(
+        text="none" if table.no_text else "tfidf", text_columns=list(table.text_column) or None,
+        embedding_columns=embeddings or None, **parameters,
+    )  # fmt: skip
+
+
+def feature_sheet(sheet: Sheet, table: TableOptions, excluded: list[str]) -> Sheet:
+    """The columns to learn from, with the vectors of a file beside the table."""
+    for option, names in (("--text-column", table.text_column), ("--embedding-column", table.embedding_column)):
+        for name in names:
+            need_column(sheet, name, option)
+            if name in excluded:
+                raise click.BadParameter(f"{name!r} is not learnt from: it has another role", param_hint=option)
+    features = sheet.drop(excluded)
+    return features if table.embeddings is None else with_vectors(features, table.embeddings, table.max_bytes)
+
+
+def titles(sheet: Sheet, encoder: TableEncoder) -> list[str] | None:
+    """The texts of the column called title, or else of the shortest text column; None without text."""
+    texts = {
+        name: ["" if text is None else " ".join(str(text).split()) for text in sheet.column(name).tolist()]
+        for name in encoder.named("text")
+    }
+    if not texts:
+        return None
+    named = [name for name in texts if name.strip().lower() == _TITLE]
+    return texts[named[0] if named else min(texts, key=lambda name: np.mean([len(text) for text in texts[name]]))]
+
+
+def with_kernel(options: dict[str, Any], encoder: TableEncoder, messages: Messages) -> dict[str, Any]:
+    """The options with a kernel, if they name none: linear for text, which a sum of words tells apart, else rbf."""
+    if options["kernel"] is not None:
+        return options
+    kernel = "linear" if encoder.named("text") else "rbf"
+    if kernel == "linear":
+        messages.say("  the kernel is linear, the default for text; --kernel rbf takes another")
+    return {**options, "kernel": kernel}

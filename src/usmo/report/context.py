@@ -116,7 +116,7 @@ class ReportContext:
 
     @property
     def explanation(self) -> str:
-        """How the page explains a row: "words" (linear models of text), "raised" (linear), "close" (few columns), ""."""
+        """How the page explains a row: "words" (linear, of text), "raised" (linear), "close" (few columns), ""."""
         if self.precomputed:
             return ""
         if hasattr(self.model, "coef_"):

@@ -117,7 +117,7 @@ def figure_text(draws: int) -> None:
 
 
 def figure_negatives(draws: int) -> None:
-    """AUC and F1 at the prior on held-out rows. PU and PNU get the true share of positives among the unlabelled rows."""
+    """AUC and F1 at the prior on held-out rows. PU and PNU get the true share of positives in U."""
     for at_top in (False, True):
         results: dict[Any, list[Any]] = defaultdict(list)
         for name in TABLES:

@@ -26,12 +26,8 @@ from benchmarks.exactness import paper_problem
 from benchmarks.fits import best_time, fit
 from benchmarks.large import pu_table, table
 from usmo import PUSVC, LinearPUSVC
-from usmo.core.labels import pu_problem
 from usmo.datasets import SMALL, make_poker_hands
-from usmo.fitting.linear import suits_interior_point
 from usmo.fitting.warm_up import compile_kernel_solvers, compile_linear_solver
-from usmo.kernels.kernel import Kernel
-from usmo.kernels.matrix import KernelMatrix
 from usmo.kernels.row_blocks import PartFeatures
 from usmo.solvers import linear
 
@@ -116,35 +112,6 @@ def figure_tables() -> None:
             )
     means = np.exp(np.mean(np.log(ratios), axis=0))
     print(f"  geometric mean: plain {means[0]:.2f}, balanced {means[1]:.2f}   (promised ≤ 3)")
-
-
-def figure_crossing() -> None:
-    print(
-        'kernel="linear": time of the interior point over that of the block solver, by λ, and the solver of "auto"'
-    )
-    for name, sizes in (("mnist", (1000, 4000, 16_000)), ("adult", (1000, 3000, 8000)), ("shuttle", (500, 8000))):
-        for n in sizes:
-            X, y, prior = pu_table(name, n)
-            rows = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
-            problem = pu_problem(prior, LAMBDAS[0], *rows)
-            by_columns = suits_interior_point(problem, KernelMatrix(X, Kernel("linear")))
-            for tol in (1e-3, 1e-6):
-                ratios, gaps = [], []
-                for lam in LAMBDAS:
-                    models: list[PUSVC] = []
-
-                    def work(solver: str, lam: float = lam, tol: float = tol, m: list[PUSVC] = models) -> None:
-                        options = {"lam": lam, "kernel": "linear", "tol": tol, "solver": solver}
-                        m.append(PUSVC(prior, **options).fit(X, y))  # noqa: B023
-
-                    times = [best_time(lambda s=s: work(s), 2) for s in ("interior-point", "blocks")]
-                    ratios.append(f"{lam:g}: {times[0] / times[1]:.2f}")
-                    gaps += [model.certificate_.relative_gap for model in models]
-                print(
-                    f"  {name:8s} {X.shape[0]} × {X.shape[1]}  tol {tol:g}  {'  '.join(ratios)}  largest gap "
-                    f"{max(gaps):.0e}  auto: {'interior point' if by_columns else 'blocks'}",
-                    flush=True,
-                )
 
 
 def figure_memory() -> None:
@@ -307,7 +274,6 @@ def figure_nystroem() -> None:
 
 FIGURES = {
     "poker": figure_poker, "narrowing": figure_narrowing, "tables": figure_tables,
-    "crossing": figure_crossing,
     "memory": figure_memory, "memmap": figure_memmap,
     "growth": figure_growth, "objective": figure_objective, "nystroem": figure_nystroem,
 }  # fmt: skip

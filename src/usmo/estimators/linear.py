@@ -15,7 +15,7 @@ from usmo.core.solution import PassRecord
 from usmo.estimators.base import RISK_CONSTRAINTS, PUClassifier
 from usmo.estimators.preparation import ACCEPTED, choose, prepare_table, specification
 from usmo.estimators.training import train
-from usmo.estimators.types import ClassWeight, Eta, Lam, Prior, Scenario, Threshold
+from usmo.estimators.types import ClassWeight, Eta, Lam, LinearSolver, Prior, Scenario, Threshold
 from usmo.kernels.row_blocks import Blocks, PartFeatures
 
 
@@ -48,11 +48,15 @@ class LinearPUSVC(PUClassifier):
         and some of its positives were labelled, so that all rows together are the unlabelled sample.
     threshold : "prior" or float, default="prior"
         The value of f above which a row is called positive, as for :class:`PUSVC`.
+    solver : {"auto", "interior-point", "newton"}, default="auto"
+        "interior-point": an interior point method over the columns, for at most 4,000 of them. "newton": steps of
+        single rows, and joint steps of the rows at -1 and 1, for arrays and CSR matrices of any width. "auto" is
+        "newton" for sparse tables and for more than 20 columns, if the table is in memory. Both reach the same optimum.
     tol : float, default=1e-3
         Largest violation of the optimality conditions, in units of the decision function; the relative duality gap
         is at most a thousandth of it.
     max_iter : int, default=-1
-        Limit on interior point iterations; -1 for none.
+        Limit on interior point iterations, or on rounds ("newton"); -1 for none.
     max_time : float, default=None
         Limit on the seconds spent. The best solution so far is kept, with its certificate.
     warm_start : bool, default=False
@@ -85,7 +89,7 @@ class LinearPUSVC(PUClassifier):
     certificate_ : Certificate
         As for :class:`PUSVC`: primal and dual objective, gap and optimality conditions.
     n_iter_ : int
-        Interior point iterations, those on a sample and on parts of the rows included.
+        Interior point iterations, those on a sample and on parts of the rows included; rounds with "newton".
     history_ : tuple of PassRecord
         State after each round over all rows.
     n_features_in_ : int
@@ -113,6 +117,7 @@ class LinearPUSVC(PUClassifier):
         **PUClassifier._parameter_constraints,
         **RISK_CONSTRAINTS,
         "lam": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
+        "solver": [StrOptions({"auto", "interior-point", "newton"})],
         "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1})],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "warm_start": ["boolean"],
@@ -128,6 +133,7 @@ class LinearPUSVC(PUClassifier):
         eta: Eta = "auto",
         scenario: Scenario = "case-control",
         threshold: Threshold = "prior",
+        solver: LinearSolver = "auto",
         tol: float = 1e-3,
         max_iter: int = -1,
         max_time: float | None = None,
@@ -141,6 +147,7 @@ class LinearPUSVC(PUClassifier):
         self.eta = eta
         self.scenario = scenario
         self.threshold = threshold
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time

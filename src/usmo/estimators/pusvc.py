@@ -84,12 +84,11 @@ class PUSVC(KernelPUClassifier):
         "prior" chooses it so that the share π of the unlabelled rows is positive. 0.0 is the rule of the paper; with
         strong regularisation f hardly leaves [-1, 1], and its sign is a poor decision (``python -m
         benchmarks.selection``).
-    solver : {"auto", "blocks", "usmo", "interior-point", "qp"}, default="auto"
-        "blocks": blocks of kernel rows by matrix products. "interior-point": for the linear kernel, passes over
-        the rows (see :class:`LinearPUSVC`). "usmo": the paper's algorithm. "qp": the dense quadratic program by an
-        interior point library, for some thousand rows (extra ``qp``). All reach the same optimum; "auto"
-        is "interior-point" for the linear kernel if the table has fewer than 200 columns or more than 30 rows per
-        column (and at most 4,000 columns), else "blocks".
+    solver : {"auto", "blocks", "usmo", "interior-point", "newton", "qp"}, default="auto"
+        "blocks": blocks of kernel rows by matrix products. "interior-point" and "newton": for the linear kernel, passes
+        over the rows (see :class:`LinearPUSVC`). "usmo": the paper's algorithm. "qp": the dense quadratic program by
+        an interior point library, for some thousand rows (extra ``qp``). All reach the same optimum; "auto" is
+        "blocks", for the linear kernel "newton" (sparse, or more than 20 columns) or "interior-point".
     approximation : {"nystroem", "rff"} or None, default=None
         None is the exact kernel. "nystroem" and "rff" (random Fourier features, rbf only) replace it by
         ``n_components`` features and fit those exactly by the linear solver: for rbf on 100,000 rows and more.
@@ -197,7 +196,7 @@ class PUSVC(KernelPUClassifier):
         **KernelPUClassifier._parameter_constraints,
         **RISK_CONSTRAINTS,
         "lam": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
-        "solver": [StrOptions({"auto", "blocks", "usmo", "interior-point", "qp"})],
+        "solver": [StrOptions({"auto", "blocks", "usmo", "interior-point", "newton", "qp"})],
         "approximation": [StrOptions({"nystroem", "rff"}), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1})],

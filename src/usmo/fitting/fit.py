@@ -14,7 +14,8 @@ from usmo.fitting import graded
 from usmo.fitting.approximate import Approximation, fit_approximate
 from usmo.fitting.certify import Certified, better
 from usmo.fitting.kernel import fit_kernel
-from usmo.fitting.linear import fit_linear
+from usmo.fitting.linear import LinearFit, fit_linear
+from usmo.fitting.newton import fit_newton, suits_newton
 from usmo.fitting.specification import Specification
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix
@@ -55,7 +56,7 @@ def fit_columns(
     progress: Progress | None = None,
 ) -> Fit:
     """Fit a linear function of the columns. A small problem that falls short is finished by the dense solver."""
-    fit = fit_linear(problem, features, spec, start=start, progress=progress)
+    fit = _fit_columns(problem, features, spec, start, progress)
     one = Certified(fit.solution, fit.certificate, fit.net_violation)
     if (
         fit.solution.status != "precision"
@@ -68,6 +69,22 @@ def fit_columns(
         return Fit(problem, *one[:2], coef=fit.coef)
     alpha = problem.table_coefficients(other.solution.sigma, features.shape[0])
     return Fit(problem, *other[:2], coef=Blocks(features).weighted_sum(alpha))
+
+
+def _fit_columns(
+    problem: Problem, features: Features, spec: Specification, start: Start | None, progress: Progress | None
+) -> LinearFit:
+    """By the solver asked for, or the faster one for this table; once more without the start if that falls short."""
+    if spec.solver == "newton" and not isinstance(features, ArrayFeatures):
+        raise ValueError("solver='newton' needs an array or a CSR matrix in memory; got a table in parts")
+    if spec.solver != "newton" and (spec.solver != "auto" or not suits_newton(problem, features)):
+        return fit_linear(problem, features, spec, start=start, progress=progress)
+    assert isinstance(features, ArrayFeatures)
+    fit = fit_newton(problem, features.X, spec, start=start, progress=progress)
+    if start is not None and fit.solution.status == "precision":
+        again = fit_newton(problem, features.X, spec, progress=progress)
+        fit = again if abs(again.certificate.relative_gap) < abs(fit.certificate.relative_gap) else fit
+    return fit
 
 
 def fit_table(

@@ -14,7 +14,8 @@ from usmo.core.solution import EvaluatedPoint, Solution
 from usmo.fitting import graded
 from usmo.fitting.certify import Certified, better, certify, check_kernel, meets_tolerance
 from usmo.fitting.checkpoint import Checkpoint, problem_digest
-from usmo.fitting.linear import fit_linear, is_narrow_linear, suits_interior_point
+from usmo.fitting.linear import fit_linear, fits_interior_point
+from usmo.fitting.newton import fit_newton, suits_newton
 from usmo.fitting.specification import Specification
 from usmo.fitting.warm_up import compile_kernel_solvers
 from usmo.kernels.matrix import KernelMatrix
@@ -34,6 +35,9 @@ _USMO_CACHE = 200.0
 
 _QP_GAP = 1e-6
 """Relative gap above which the result of the QP library has the status "precision"."""
+
+COLUMN_SOLVERS = ("interior-point", "newton")
+"""Solvers of the linear kernel, which work on the columns."""
 
 _TIGHTER = 0.1
 """Factor on the tolerance of the solver if the gap is too large."""
@@ -55,11 +59,11 @@ def fit_kernel(
     A fit that falls short of the tolerance is tried again without its start, then by other solvers.
     """
     solver = choose_solver(problem, kernel, spec)
-    psd = solver == "interior-point" or check_kernel(problem, kernel)
+    psd = solver in COLUMN_SOLVERS or check_kernel(problem, kernel)
     certified = _by(solver, problem, kernel, spec, psd, start, progress)
     if _falls_short(certified) and start is not None:
         certified = better(certified, _by(solver, problem, kernel, _rest(spec, certified), psd, None, progress))
-    if _falls_short(certified) and solver == "blocks" and is_narrow_linear(problem, kernel):
+    if _falls_short(certified) and solver == "blocks" and fits_interior_point(problem, kernel):
         # columns far from zero: the interior point centres them
         again = _by_columns(problem, kernel, _rest(spec, certified), certified.solution.sigma, progress)
         again = again._replace(solution=again.solution.continued_from(certified.solution))
@@ -85,8 +89,8 @@ def _by(
     progress: Progress | None,
 ) -> Certified:  # fmt: skip
     """Solve and certify by one solver."""
-    if solver == "interior-point":
-        return _by_columns(problem, kernel, spec, start, progress)
+    if solver in COLUMN_SOLVERS:
+        return _by_columns(problem, kernel, spec, start, progress, solver)
     if solver == "qp":
         return _by_qp(problem, kernel, spec, psd)
     compile_kernel_solvers()
@@ -104,19 +108,23 @@ def choose_solver(problem: Problem, kernel: KernelMatrix, spec: Specification) -
     name = kernel.kernel.name
     if spec.checkpoint is not None and spec.solver not in ("auto", "blocks"):
         raise ValueError(f"checkpoint works with solver='blocks' only, got solver={spec.solver!r}")
-    if spec.solver == "interior-point" and name != "linear":
-        raise ValueError(f"solver='interior-point' needs kernel='linear', got kernel={name!r}")
+    if spec.solver in COLUMN_SOLVERS and name != "linear":
+        raise ValueError(f"solver={spec.solver!r} needs kernel='linear', got kernel={name!r}")
     if spec.solver != "auto":
         return spec.solver
-    if spec.checkpoint is None and suits_interior_point(problem, kernel):
-        return "interior-point"
-    return "blocks"
+    if spec.checkpoint is not None or name != "linear":
+        return "blocks"
+    return "newton" if suits_newton(problem, ArrayFeatures(kernel.X)) else "interior-point"
 
 
 def _by_columns(
-    problem: Problem, kernel: KernelMatrix, spec: Specification, start: Array | None, progress: Progress | None
-) -> Certified:
-    fit = fit_linear(problem, ArrayFeatures(kernel.X), spec, start=start, progress=progress)
+    problem: Problem, kernel: KernelMatrix, spec: Specification, start: Array | None, progress: Progress | None,
+    solver: str = "interior-point",
+) -> Certified:  # fmt: skip
+    if solver == "newton":
+        fit = fit_newton(problem, kernel.X, spec, start=start, progress=progress)
+    else:
+        fit = fit_linear(problem, ArrayFeatures(kernel.X), spec, start=start, progress=progress)
     return Certified(fit.solution, fit.certificate, fit.net_violation)
 
 

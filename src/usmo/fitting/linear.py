@@ -29,9 +29,6 @@ _LARGEST = 1e140
 GAP_SHARE = 1e-3
 """The relative gap to reach, in units of the tolerance on the violation."""
 
-_WIDE, _ROWS_PER_COLUMN = 200, 30
-"""The block solver is faster for tables with at least so many columns and at most so many rows per column."""
-
 _RANK = 1e-14
 """Eigenvalues of XXᵀ below this share of the largest are rounding."""
 
@@ -59,19 +56,9 @@ class LinearModel:
     net_violation: float
 
 
-def is_narrow_linear(problem: Problem, kernel: KernelMatrix) -> bool:
+def fits_interior_point(problem: Problem, kernel: KernelMatrix) -> bool:
     """Whether the kernel is linear and the table has few enough columns or rows for the interior point."""
     return kernel.kernel.name == "linear" and min(kernel.X.shape[1], problem.n + problem.p) <= WIDEST
-
-
-def suits_interior_point(problem: Problem, kernel: KernelMatrix) -> bool:
-    """Whether the interior point is possible and faster than blocks (``python -m benchmarks.linear crossing``).
-
-    It solves for the columns, so it is slow for many columns and few rows. With few columns and a small λ the block
-    solver needs many rounds.
-    """
-    rows, columns = problem.n + problem.p, kernel.X.shape[1]
-    return is_narrow_linear(problem, kernel) and (columns < _WIDE or rows > _ROWS_PER_COLUMN * columns)
 
 
 def fit_linear(
@@ -145,7 +132,7 @@ def _rotated(problem: Problem, features: Features, centre: Array | None) -> Line
     if len(used) > WIDEST:
         raise ValueError(
             f"the interior point needs at most {WIDEST} columns or rows, got {len(used)} rows and "
-            f"{features.shape[1]} columns: use PUSVC(kernel='linear', solver='blocks')"
+            f"{features.shape[1]} columns: use solver='newton'"
         )
     X = features.take(used)
     if centre is not None:

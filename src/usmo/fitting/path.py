@@ -18,7 +18,6 @@ from usmo.core.table import Table
 from usmo.fitting.certify import better, certify_values, check_kernel, decision_values, meets_tolerance
 from usmo.fitting.fit import Fit, fit_columns
 from usmo.fitting.kernel import default_cache, effort, fit_kernel
-from usmo.fitting.linear import suits_interior_point
 from usmo.fitting.specification import Specification
 from usmo.fitting.warm_up import compile_kernel_solvers
 from usmo.kernels.matrix import KernelMatrix
@@ -65,7 +64,7 @@ def _linear_path(problems: list[Problem], features: Features, spec: Specificatio
 def _kernel_path(problems: list[Problem], kernel: KernelMatrix, spec: Specification) -> list[Fit]:
     if not problems:
         return []
-    if suits_interior_point(problems[0], kernel):
+    if kernel.kernel.name == "linear":
         return _linear_path(problems, ArrayFeatures(kernel.X), spec)
     hardest = max(problems, key=lambda problem: float(problem.c.max()))
     psd = check_kernel(hardest, kernel)

@@ -6,12 +6,14 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from usmo.core.labels import pu_problem
 from usmo.kernels import tiles
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix
-from usmo.solvers import blocks, interior, starts, usmo
+from usmo.solvers import blocks, interior, newton, starts, usmo
+from usmo.solvers.newton_products import rows_of
 from usmo.system.compilation import announced_compilation
 
 
@@ -34,6 +36,17 @@ def compile_linear_solver() -> None:
     """Compile the loops over rows of the interior point, or load them from Numba's cache."""
     with announced_compilation():
         interior.warm_up()
+
+
+@cache
+def compile_newton_solver() -> None:
+    """Compile the passes of the Newton solver over CSR and dense rows, or load them from Numba's cache."""
+    X = np.arange(24.0).reshape(12, 2) % 5
+    c = np.where(np.arange(12) < 3, 0.0, 1.0)
+    with announced_compilation():
+        for dtype in (np.float64, np.float32):
+            for table in (X.astype(dtype), sparse.csr_matrix(X.astype(dtype))):
+                newton.solve(rows_of(table), np.where(c == 0.0, 1.0, 0.0), c)
 
 
 def _one_row(rows: Any, part: slice) -> tuple[Any, Any]:

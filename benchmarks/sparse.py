@@ -1,0 +1,201 @@
+"""Wide sparse tables: python -m benchmarks.sparse [texts] [large] [tables] [warm] [crossing]   (USMO_DATA set)
+
+Ratios to scikit-learn's LinearSVC, timed in turn with ours in the same run (best of several), and counts. Times are
+those of whole fits, from the arrays to the calibrated and certified model.
+
+texts     TF-IDF-like rows of three sizes and three real collections, against LinearSVC(C=0.11, class_weight="balanced")
+large     500,000 × 200,000 with 60 entries a row, and the memory beside the table
+tables    adult, shuttle, bank, MNIST, against LinearSVC(dual=False)
+warm      a fit after ten labels have changed, over a fit from scratch
+crossing  the Newton solver against the interior point on dense tables of few columns
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import tracemalloc
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.svm import LinearSVC
+
+from benchmarks.labels import COLLECTIONS, documents
+from benchmarks.large import pu_table
+from usmo import LinearPUSVC
+from usmo.core.labels import Part, Risk, label_problem
+from usmo.solvers import newton
+from usmo.solvers.newton_products import rows_of
+
+SIZES = ((5000, 10_000), (20_000, 30_000), (50_000, 50_000))
+WORDS, KNOWN, LAMBDAS = 60, 20, (1e-1, 1e-2, 1e-3)
+
+
+def synthetic(n: int, d: int) -> tuple[Any, np.ndarray, float]:
+    """Rows of 60 words with Zipf-like frequencies; a hidden concept of 200 words makes a tenth of them positive."""
+    rng = np.random.default_rng(0)
+    p = 1.0 / (np.arange(d) + 10.0)
+    words = rng.choice(d, size=n * WORDS, p=p / p.sum()).astype(np.int32)
+    X = sparse.csr_matrix((np.ones(n * WORDS), words, np.arange(0, n * WORDS + 1, WORDS)), shape=(n, d))
+    X.sum_duplicates()
+    X.data = 1.0 + np.log(X.data)
+    X.data *= (np.log((1 + n) / (1 + np.bincount(X.indices, minlength=d))) + 1.0)[X.indices]
+    X.data /= np.repeat(np.sqrt(np.add.reduceat(X.data**2, X.indptr[:-1])), np.diff(X.indptr))
+    concept = np.zeros(d)
+    concept[rng.choice(min(d, 3000), 200, replace=False)] = rng.standard_normal(200)
+    score = X @ concept
+    return X, *_labelled(score > np.quantile(score, 0.9), 100)
+
+
+def _labelled(truth: np.ndarray, known: int) -> tuple[np.ndarray, float]:
+    labels = np.zeros(len(truth), dtype=int)
+    labels[np.random.default_rng(0).choice(np.flatnonzero(truth), known, replace=False)] = 1
+    return labels, float(truth[labels == 0].mean())
+
+
+def in_turn(*works: Callable[[], Any], times: int) -> list[float]:
+    """Best seconds of each piece of work, run in turn so that all meet the same load."""
+    best = [np.inf] * len(works)
+    for _ in range(times):
+        for k, work in enumerate(works):
+            began = time.perf_counter()
+            work()
+            best[k] = min(best[k], time.perf_counter() - began)
+    return best
+
+
+def products(X: Any, labels: np.ndarray, prior: float, lam: float, weight: Any) -> float:
+    """Passes over the entries of the table that the solver takes."""
+    parts = [Part.of(np.flatnonzero(labels == kind)) for kind in (1, 0)]
+    problem = label_problem(Risk(class_weight=weight), prior, lam, *parts)
+    b, c = np.zeros(len(labels)), np.zeros(len(labels))
+    b[problem.b_rows], c[problem.c_rows] = problem.b, problem.c
+    return newton.solve(rows_of(X), b, c).products
+
+
+def compare(title: str, X: Any, labels: np.ndarray, prior: float, rival: Any, times: int, lams: Any) -> list[Any]:
+    """Print and return (ratio, products, seconds) of each λ and class weight."""
+    rows = []
+    for lam in lams:
+        for weight in (None, "balanced"):
+            models: list[LinearPUSVC] = []
+            ours = LinearPUSVC(prior, lam=lam, class_weight=weight)
+            theirs, own = in_turn(
+                lambda: rival.fit(X, labels),
+                lambda ours=ours, m=models: m.append(ours.fit(X, labels)),
+                times=times,
+            )
+            gap, count = models[-1].certificate_.relative_gap, products(X, labels, prior, lam, weight)
+            rows.append((own / theirs, count, own))
+            print(
+                f"  {title:16s} λ {lam:<6g} {weight or 'none':9s} ratio {own / theirs:.2f}  products {count:.1f}  "
+                f"gap {gap:.0e}  ({own:.3f} s)",
+                flush=True,
+            )
+    return rows
+
+
+def summary(rows: list[Any]) -> None:
+    ratio, count, _ = np.array(rows).T
+    print(
+        f"  ratio: mean {ratio.mean():.2f}, geometric {np.exp(np.log(ratio).mean()):.2f}, most {ratio.max():.2f}; "
+        f"products: mean {count.mean():.1f}, most {count.max():.1f}"
+    )
+
+
+def figure_texts() -> None:
+    rival = LinearSVC(C=0.11, class_weight="balanced")
+    print(f"texts: time over {rival}")
+    rows, grown = [], []
+    for size in SIZES:
+        part = compare(f"{size[0]} × {size[1]}", *synthetic(*size), rival, 3, LAMBDAS)
+        grown.append([seconds for _, _, seconds in part])
+        rows += part
+    for name in COLLECTIONS:
+        X, relevant = documents(name)
+        rows += compare(name, X, *_labelled(relevant, KNOWN), rival, 3, LAMBDAS)
+    summary(rows)
+    slope = np.polyfit(np.log([n for n, _ in SIZES]), np.log(grown), 1)[0]
+    print(f"  time grows as n to the power {slope.mean():.2f} (least {slope.min():.2f}, most {slope.max():.2f})")
+
+
+def figure_large() -> None:
+    X, labels, prior = synthetic(500_000, 200_000)
+    size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    tracemalloc.start()
+    model = LinearPUSVC(prior).fit(X, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    print(
+        f"500,000 × 200,000: gap {model.certificate_.relative_gap:.0e}, memory beside the table {peak / size:.2f} ×"
+    )
+    for rival in (
+        LinearSVC(C=0.11, class_weight="balanced"),
+        LinearSVC(C=0.11, class_weight="balanced", dual=True),
+    ):
+        print(f"  against {rival}")
+        summary(compare("500000 × 200000", X, labels, prior, rival, 1, (1e-2,)))
+
+
+def figure_tables() -> None:
+    print("adult, shuttle, bank, MNIST: time over LinearSVC(dual=False)")
+    rows = []
+    for name, n in (("adult", 32_461), ("shuttle", 43_400), ("bank", 45_000), ("mnist", 59_900)):
+        rows += compare(name, *pu_table(name, n), LinearSVC(dual=False), 2, (1e-2, 1e-4))
+    summary(rows)
+
+
+def figure_warm() -> None:
+    print(
+        "a fit after ten labels have changed, over a fit from scratch: unlabelled to negative, unlabelled to positive"
+    )
+    for title, (X, labels, prior) in (
+        ("50000 × 50000", synthetic(50_000, 50_000)),
+        ("radjenovic", (lambda X, relevant: (X, *_labelled(relevant, KNOWN)))(*documents("radjenovic"))),
+    ):
+        for kind in (-1, 1):
+            changed = labels.copy()
+            changed[np.random.default_rng(1).choice(np.flatnonzero(labels == 0), 10, replace=False)] = kind
+            ratios = []
+            for _ in range(3):
+                model = LinearPUSVC(prior, warm_start=True).fit(X, labels)
+                cold = LinearPUSVC(prior)
+                seconds = in_turn(
+                    lambda m=model, y=changed: m.fit(X, y), lambda m=cold, y=changed: m.fit(X, y), times=1  # noqa: B023
+                )  # fmt: skip
+                ratios.append(seconds[0] / seconds[1])
+            print(f"  {title:16s} {'negative' if kind < 0 else 'positive'}  {min(ratios):.2f}", flush=True)
+
+
+def figure_crossing() -> None:
+    print("dense tables: time of the Newton solver over that of the interior point")
+    rng = np.random.default_rng(0)
+    for d in (5, 10, 20, 40, 80):
+        for n in (20_000, 100_000):
+            truth = rng.random(n) < 0.2
+            X = rng.normal(size=(n, d)) + 0.5 * truth[:, None]
+            labels, prior = _labelled(truth, 200)
+            for lam in (1e-2, 1e-4):
+                works = [
+                    lambda s=s, lam=lam: LinearPUSVC(prior, lam=lam, solver=s).fit(X, labels)  # noqa: B023
+                    for s in ("newton", "interior-point")
+                ]
+                seconds = in_turn(*works, times=2)
+                print(f"  {n} × {d}  λ {lam:g}  {seconds[0] / seconds[1]:.2f}", flush=True)
+
+
+FIGURES = {
+    "texts": figure_texts, "large": figure_large, "tables": figure_tables, "warm": figure_warm,
+    "crossing": figure_crossing,
+}  # fmt: skip
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("figures", nargs="*", default=list(FIGURES))
+    warnings.simplefilter("ignore")
+    for figure in parser.parse_args().figures:
+        FIGURES[figure]()

@@ -1,0 +1,93 @@
+"""The Newton solver against Clarabel on NumPy matrices, over odd and random problems, dense and CSR."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tests.oracles import plain_optimum
+from usmo.fitting.warm_up import compile_newton_solver
+from usmo.solvers import newton
+from usmo.solvers.newton_products import rows_of
+
+compile_newton_solver()
+
+
+def random_task(seed):
+    """Rows with zeros, some empty, some equal, and b and c of every size with 0 < Σb < Σc."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(1, 40)), int(rng.integers(1, 30))
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < rng.choice([0.1, 0.5, 1.0]))
+    if seed % 4 == 0:
+        X[rng.integers(n)] = 0.0
+        X[:, rng.integers(d)] = 0.0
+    if seed % 4 == 1:
+        X[rng.integers(n, size=n // 2)] = X[0]
+    if seed % 4 == 2:
+        X += 3.0
+    lam = 10.0 ** rng.uniform(-4, 1)
+    c = rng.random(n) ** (5 if seed % 3 == 0 else 0) * (rng.random(n) < 0.9)
+    c[rng.integers(n)] = 1.0
+    c /= 2.0 * lam * c.sum()
+    b = np.where(rng.random(n) < 0.3, rng.random(n), 0.0)
+    b[rng.integers(n)] += 0.1
+    b *= rng.choice([1e-3, 0.2, 0.5, 0.999]) * c.sum() / b.sum()
+    return X, b, c
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("first", range(0, 120, 30))
+def test_optimum_is_that_of_an_independent_solver(first, container):
+    for seed in range(first, first + 30):
+        X, b, c = random_task(seed)
+        result = newton.solve(rows_of(container(X)), b, c, tol=1e-6, gap_tol=1e-9)
+        sigma = result.sigma
+        assert (sigma >= 0).all()
+        assert (sigma <= c).all()
+        assert sigma.sum() == pytest.approx(b.sum(), rel=1e-12)
+        K, rows = X @ X.T, c > 0
+        _, low = plain_optimum(K[np.ix_(rows, rows)], K[rows] @ b, c[rows], b.sum())
+        alpha = b - sigma
+        dual = np.minimum(sigma, c - sigma).sum() - 0.5 * alpha @ K @ alpha
+        best = -low - 0.5 * b @ K @ b
+        assert best - dual <= 1e-8 * max(1.0, abs(best))
+        f = X @ result.w + result.beta
+        primal = c @ np.maximum(0, np.maximum(f, (1 + f) / 2)) - b @ f + 0.5 * result.w @ result.w
+        assert primal - dual <= 1e-8 * max(1.0, abs(primal))
+
+
+def test_float32_and_index_types_give_the_same_point():
+    X, b, c = random_task(7)
+    X = X.astype(np.float32)
+    wide = sparse.csr_matrix(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    exact = newton.solve(rows_of(X.astype(np.float64)), b, c, gap_tol=1e-10, tol=1e-7)
+    for table in (X, sparse.csr_matrix(X), wide):
+        result = newton.solve(rows_of(table), b, c, gap_tol=1e-10, tol=1e-7)
+        np.testing.assert_allclose(result.w, exact.w, atol=1e-4)
+
+
+def test_a_start_near_the_solution_saves_products():
+    rng = np.random.default_rng(0)
+    X = sparse.random(3000, 2000, density=0.01, format="csr", random_state=0)
+    c = np.full(3000, 50.0 / 3000)
+    b = np.where(np.arange(3000) < 100, 0.1, 0.0)
+    rows = rows_of(X)
+    cold = newton.solve(rows, b, c)
+    changed = c.copy()
+    changed[rng.choice(3000, 5, replace=False)] *= 2.0
+    fresh = newton.solve(rows, b, changed)
+    for start in ({"sigma": cold.sigma, "beta": cold.beta}, {"w": cold.w, "beta": cold.beta}):
+        warm = newton.solve(rows, b, changed, **start)
+        assert warm.status == "optimal"
+        assert warm.products < fresh.products
+
+
+def test_limits_end_the_run_with_the_best_point():
+    X, b, c = random_task(3)
+    seen = []
+    result = newton.solve(
+        rows_of(X), b, c, tol=1e-14, gap_tol=1e-16, max_iter=2, progress=lambda *a: seen.append(a)
+    )
+    assert result.status in ("max_iter", "optimal")
+    assert len(seen) == result.iterations <= 2
+    assert newton.solve(rows_of(X), b, c, progress=lambda *a: True).iterations == 1

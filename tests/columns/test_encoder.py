@@ -178,7 +178,7 @@ def test_pipeline_learns_from_a_file_with_text_and_gaps(tmp_path):
     table = bank_table(800, 1)
     write(table, tmp_path / "bank.parquet")
     sheet = read(tmp_path / "bank.parquet")
-    known, rows = labels(sheet, "known", "yes"), sheet.drop(["known"])
+    known, rows = labels(sheet, "known", "yes") == 1, sheet.drop(["known"])
     model = Pipeline([("columns", TableEncoder(unknown="ignore")), ("model", LinearPUSVC(0.2, lam=1e-2))])
     scores = model.fit(rows, known).decision_function(rows)
     assert scores[known].mean() > scores[~known].mean()

@@ -82,7 +82,7 @@ class FittedTask:
 
 
 def _fitted(messages: Messages, task: Task, options: dict[str, Any]) -> FittedTask:
-    model = classifier(**options, verbose=1 if messages.live else 0, n_columns=task.X.shape[1])
+    model = classifier(**options, verbose=1 if messages.live else 0)
     messages.say("fitting")
     with messages.during_fit():
         return FittedTask(task, options, model.fit(task.X, task.y, propensity=task.propensity))

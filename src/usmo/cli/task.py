@@ -17,7 +17,6 @@ from usmo.columns import TableEncoder
 from usmo.io import Sheet, TableError, labels, need_column, parse_numbers, read
 from usmo.io.errors import quote
 from usmo.io.labels import other_values
-from usmo.solvers.linear import WIDEST
 
 
 @dataclass(frozen=True)
@@ -113,16 +112,14 @@ def row_names(sheet: Sheet, id_column: str | None) -> list[str]:
 
 def classifier(
     prior: float | str, class_weight: Any, scenario: str, lam: float | str, kernel: str, gamma: float | str,
-    approximation: str, seed: int, verbose: int, package: Any = usmo, n_columns: int = 0,
+    approximation: str, seed: int, verbose: int, package: Any = usmo,
 ) -> Any:  # fmt: skip
-    """The classifier that the options describe, of ``usmo`` or of ``usmo.dask``, for a table of so many columns."""
+    """The classifier that the options describe, of ``usmo`` or of ``usmo.dask``."""
     if isinstance(class_weight, float):
         class_weight = {0: 1.0, 1: class_weight}
     common: dict[str, Any] = {
         "lam": lam, "class_weight": class_weight, "scenario": scenario, "random_state": seed, "verbose": verbose
     }  # fmt: skip
-    if kernel == "linear" and n_columns > WIDEST and package is usmo:
-        return package.PUSVC(prior, kernel="linear", solver="blocks", **common)
     if kernel == "linear":
         return package.LinearPUSVC(prior, **common)
     method = None if approximation == "none" else approximation

@@ -58,9 +58,7 @@ def select(
             put_json({"would": "select", "rows": len(task.y), "folds": folds, "gammas": list(gammas)})
             return
         chosen = with_kernel({"kernel": kernel}, task.encoder, messages)["kernel"]
-        base = classifier(
-            prior, class_weight, scenario, 1e-2, chosen, "scale", "none", seed, 0, n_columns=task.X.shape[1]
-        )
+        base = classifier(prior, class_weight, scenario, 1e-2, chosen, "scale", "none", seed, 0)
         search = PUSVCCV(base, gammas=gammas or None, folds=folds, rule=rule, random_state=seed)
         with messages.during_fit():
             search.fit(task.X, task.y, propensity=task.propensity)

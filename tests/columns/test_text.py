@@ -257,6 +257,15 @@ def test_a_forged_file_is_refused_when_it_is_read(tmp_path, field, value, messag
         usmo.load(written(tmp_path / "x", manifest, entries))
 
 
+def test_text_never_becomes_a_dense_matrix_and_a_matrix_has_no_text(tmp_path):
+    pipeline = fitted_pipeline("tfidf", pl.DataFrame({"c": documents()}))
+    pipeline[0].sparse_output_ = False
+    with pytest.raises(ModelFileError, match="sparse_output_ must be True"):
+        saved(pipeline, tmp_path)
+    with pytest.raises(TableError, match="X is a matrix"):
+        TableEncoder(text_columns=["x0"]).fit(np.eye(3))
+
+
 def test_a_hashed_column_has_a_fixed_width_and_no_vocabulary():
     encoder = TableEncoder(text="hash").fit(pl.DataFrame({"c": documents()}))
     assert encoder.columns_[0]["terms"] == []

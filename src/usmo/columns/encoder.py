@@ -105,6 +105,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.n_features_in_ = len(self.columns_)
             scaling = (np.empty(0), np.empty(0), np.empty(0))
         else:
+            if self.text_columns or self.embedding_columns:
+                raise TableError("X is a matrix, which has no columns of text or vectors: give a data frame")
             self.sparse_output_ = bool(sparse.issparse(matrix))
             self.n_features_in_ = int(matrix.shape[1])
             scaling = matrix_scaling(matrix)

@@ -89,6 +89,7 @@ def _check_encoder(encoder: TableEncoder) -> None:
     need(unique, f"the encoder has {encoder.n_features_in_} columns, and {len(set(names))} names of columns")
     width = 0 if encoder.columns_ else encoder.n_features_in_
     conform(encoder, _SCALING, matrix=width)
+    need(encoder.sparse_output_ or not encoder.named("text"), "sparse_output_ must be True for a table with text")
     need(len(encoder.matrix_names_) == width, f"matrix_names_ must be {width} names")
 
 

@@ -56,7 +56,7 @@ def figure_rows() -> None:
     for name in NAMES:
         for lam in LAMBDAS:
             task, kernel = problem(name, 10_000, lam)
-            dtype = blocks.precision(task, kernel, 1e-3)
+            dtype = blocks.choose_float_type(task, kernel, 1e-3)
             solution, certificate = fit(task, kernel)
             seconds = best_time(lambda task=task, kernel=kernel: fit(task, kernel))
             share = np.count_nonzero(solution.sigma) / task.n

@@ -29,7 +29,7 @@ def solve_blocks(
     problem: Problem, matrix: KernelMatrix, start: Array | None = None, tol: float = 1e-3
 ) -> Solution:
     """The solution of the block solver, without a certificate."""
-    rows = blocks.local_rows(problem, matrix, blocks.precision(problem, matrix, tol), CACHE)
+    rows = blocks.local_rows(problem, matrix, blocks.choose_float_type(problem, matrix, tol), CACHE)
     return blocks.solve(problem, rows, start, tol=tol)
 
 

@@ -24,7 +24,7 @@ def train_linear(problem, features, *, start=None, progress=None, **options):
 
 def solve_blocks(problem, matrix, start=None, *, dtype=None, cache_size=1000.0, tol=1e-3, **options):
     """A solution of the block solver on rows of its own."""
-    dtype = blocks.precision(problem, matrix, tol) if dtype is None else np.dtype(dtype)
+    dtype = blocks.choose_float_type(problem, matrix, tol) if dtype is None else np.dtype(dtype)
     rows = blocks.local_rows(problem, matrix, dtype, cache_size)
     return blocks.solve(problem, rows, start, tol=tol, **options)
 

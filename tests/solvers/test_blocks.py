@@ -92,12 +92,12 @@ def test_start_whose_G_is_given_needs_no_kernel_rows(large):
 
 def test_float64_is_chosen_where_float32_cannot_resolve_the_tolerance(large):
     problem, matrix = large
-    assert blocks.precision(problem, matrix, 1e-3) == np.float32
-    assert blocks.precision(problem, matrix, 1e-9) == np.float64
+    assert blocks.choose_float_type(problem, matrix, 1e-3) == np.float32
+    assert blocks.choose_float_type(problem, matrix, 1e-9) == np.float64
     called = KernelMatrix(matrix.X, Kernel(lambda A, B: A @ B.T))
-    assert blocks.precision(problem, called, 1.0) == np.float64
+    assert blocks.choose_float_type(problem, called, 1.0) == np.float64
     loose = pu_problem(0.4, 1e-9, problem.b_rows, problem.c_rows)
-    assert blocks.precision(loose, matrix, 1e-3) == np.float64
+    assert blocks.choose_float_type(loose, matrix, 1e-3) == np.float64
 
 
 def test_stop_from_progress_ends_the_fit(large):

@@ -30,6 +30,13 @@ class EvaluatedPoint(NamedTuple):
     G: Array
 
 
+class DualStart(NamedTuple):
+    """A feasible σ and the β that goes with it, of an earlier solution on the same rows."""
+
+    sigma: Array
+    beta: float
+
+
 @dataclass(frozen=True)
 class Solution:
     """A point of the dual and how it was reached.

@@ -11,12 +11,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from usmo.core.arrays import Array
 from usmo.core.certificate import Certificate
-from usmo.core.solution import PassRecord
+from usmo.core.solution import DualStart, PassRecord
+from usmo.core.table import Table
 from usmo.estimators.base import RISK_CONSTRAINTS, PUClassifier
-from usmo.estimators.preparation import ACCEPTED, choose, prepare_table, specification
+from usmo.estimators.preparation import ACCEPTED, Choices, choose, prepare_table, specification
 from usmo.estimators.training import train
 from usmo.estimators.types import ClassWeight, Eta, Lam, LinearSolver, Prior, Scenario, Threshold
+from usmo.fitting.newton import Start
+from usmo.fitting.specification import Specification
 from usmo.kernels.row_blocks import Blocks, PartFeatures
+from usmo.solvers import starts
 
 
 class LinearPUSVC(PUClassifier):
@@ -159,7 +163,16 @@ class LinearPUSVC(PUClassifier):
         table = prepare_table(self, X, y, sample_weight, propensity)
         spec = specification(self, table)
         choices = choose(table, spec, self.prior, self.lam)
-        train(self, table, spec, choices, self._warm_start(table.X.shape[1]), context)
+        train(self, table, spec, choices, self._start(table, spec, choices), context)
+
+    def _start(self, table: Table, spec: Specification, choices: Choices) -> Start | None:
+        """The last σ if the table has as many rows, else the last decision function if it has as many columns."""
+        share = getattr(self, "_share", None)
+        if not self.warm_start or share is None or len(share) != table.X.shape[0]:
+            return self._warm_start(table.X.shape[1])
+        problem = table.problem(choices.prior, choices.lam, spec.risk)
+        beta = float(self.intercept_[0] + self.threshold_)
+        return DualStart(starts.previous(problem, share[problem.c_rows]), beta)
 
     def _warm_start(self, columns: int) -> tuple[Array, float] | None:
         if not self.warm_start or not hasattr(self, "coef_") or self.coef_.shape[1] != columns:

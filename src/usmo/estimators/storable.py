@@ -104,7 +104,7 @@ register(Kernel, rules={"name": _KERNEL_NAME, "gamma": number(0), "degree": numb
 register(
     FourierMap, rules={"sampler": instance(RBFSampler)}, check=lambda mapped: conform(mapped.sampler, SAMPLER)
 )
-register(LinearPUSVC, attributes=(), rules={**_CLASSIFIER, **_COEF})
+register(LinearPUSVC, attributes=(), rules={**_CLASSIFIER, **_COEF, **optional(_share=reals("rows"))})
 register(
     PUSVC,
     attributes=(),

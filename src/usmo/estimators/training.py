@@ -56,6 +56,9 @@ def set_fitted(model: Any, table: Table, spec: Specification, choices: Choices, 
         "history_": solution.history,
         "intercept_": np.array([solution.beta]),
     }
+    if model.warm_start and fit.comparison is None:
+        share = attributes["_share"] = np.zeros(table.X.shape[0])
+        share[problem.c_rows] = solution.sigma / problem.c
     if spec.kernel is None:
         assert fit.coef is not None
         attributes["coef_"] = fit.coef[None, :]
@@ -67,9 +70,6 @@ def set_fitted(model: Any, table: Table, spec: Specification, choices: Choices, 
         alpha = fit.coefficients(table.X.shape[0])
         attributes |= kernel_expansion(table.X, spec.kernel, alpha, solution.beta)
         attributes["kernel_rows_"] = solution.kernel_rows
-        if model.warm_start:
-            share = attributes["_share"] = np.zeros(table.X.shape[0])
-            share[problem.c_rows] = solution.sigma / problem.c
     if len(table.negatives):
         attributes["eta_"] = spec.eta
     if table.propensity is not None:

@@ -8,22 +8,19 @@ from typing import Any
 from usmo.core.arrays import Array, Index
 from usmo.core.certificate import Certificate
 from usmo.core.problem import Problem
-from usmo.core.solution import Solution
+from usmo.core.solution import DualStart, Solution
 from usmo.core.table import Table
 from usmo.fitting import graded
 from usmo.fitting.approximate import Approximation, fit_approximate
 from usmo.fitting.certify import Certified, better
 from usmo.fitting.kernel import fit_kernel
 from usmo.fitting.linear import LinearFit, fit_linear
-from usmo.fitting.newton import fit_newton, suits_newton
+from usmo.fitting.newton import Start, fit_newton, suits_newton
 from usmo.fitting.specification import Specification
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix
 from usmo.kernels.row_blocks import ArrayFeatures, Blocks, Features, as_features
 from usmo.solvers.stopping import Progress
-
-Start = Array | tuple[Array, float]
-"""A feasible σ, or the weights and the intercept of a linear model."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,8 @@ def _fit_columns(
     if spec.solver == "newton" and not isinstance(features, ArrayFeatures):
         raise ValueError("solver='newton' needs an array or a CSR matrix in memory; got a table in parts")
     if spec.solver != "newton" and (spec.solver != "auto" or not suits_newton(problem, features)):
-        return fit_linear(problem, features, spec, start=start, progress=progress)
+        sigma_or_weights = start.sigma if isinstance(start, DualStart) else start
+        return fit_linear(problem, features, spec, start=sigma_or_weights, progress=progress)
     assert isinstance(features, ArrayFeatures)
     fit = fit_newton(problem, features.X, spec, start=start, progress=progress)
     if start is not None and fit.solution.status == "precision":

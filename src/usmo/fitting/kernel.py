@@ -161,7 +161,7 @@ def _by_blocks(
 
     def solve(attempt: Attempt, save: Save | None = None) -> Solution:
         # the first correction is small enough for the float type of the first run, later ones are not
-        dtype = np.float64 if attempt.number > 1 else blocks.precision(problem, kernel, spec.tol)
+        dtype = np.float64 if attempt.number > 1 else blocks.choose_float_type(problem, kernel, spec.tol)
         rows = blocks.local_rows(problem, kernel, dtype, cache_size)
         return blocks.solve(
             problem, rows, attempt.start, point=attempt.point, tol=attempt.tol, max_iter=attempt.max_iter,

@@ -10,7 +10,7 @@ from scipy import sparse
 from usmo.core.arrays import Array
 from usmo.core.problem import Problem
 from usmo.core.shards import LocalShards
-from usmo.core.solution import PassRecord, Solution
+from usmo.core.solution import DualStart, PassRecord, Solution
 from usmo.fitting.linear import GAP_SHARE, LinearFit, certify_linear, refuse_large
 from usmo.fitting.specification import Specification
 from usmo.fitting.warm_up import compile_newton_solver
@@ -20,6 +20,9 @@ from usmo.solvers.linear import LinearResult
 from usmo.solvers.linear_shards import LinearShard
 from usmo.solvers.newton_products import rows_of
 from usmo.solvers.stopping import Progress
+
+Start = Array | DualStart | tuple[Array, float]
+"""A feasible σ, alone or with β, or the weights and the intercept of a linear model."""
 
 _NARROW = 20
 """Columns up to which a dense table is left to the interior point (``python -m benchmarks.sparse crossing``)."""
@@ -37,7 +40,7 @@ def fit_newton(
     X: Any,
     spec: Specification,
     *,
-    start: Array | tuple[Array, float] | None = None,
+    start: Start | None = None,
     progress: Progress | None = None,
 ) -> LinearFit:
     """Solve and certify one problem with K = XXᵀ; ``start`` is a σ, or the weights and the intercept of a model."""
@@ -71,14 +74,14 @@ def fit_newton(
     return LinearFit(solution, model.certificate, model.coef, model.net_violation)
 
 
-def _start(
-    problem: Problem, start: Array | tuple[Array, float] | None, n_rows: int, shift: Array
-) -> dict[str, Any]:
+def _start(problem: Problem, start: Start | None, n_rows: int, shift: Array) -> dict[str, Any]:
     """The start as arguments of the solver, whose columns are centred by ``shift``."""
     if start is None:
         return {}
-    if isinstance(start, tuple):
+    if isinstance(start, tuple) and not isinstance(start, DualStart):
         return {"w": start[0], "beta": start[1] + float(start[0] @ shift)}
     sigma = np.zeros(n_rows)
-    sigma[problem.c_rows] = start
+    sigma[problem.c_rows] = start.sigma if isinstance(start, DualStart) else start
+    if isinstance(start, DualStart) and not shift.any():  # else β is not known: it refers to other columns
+        return {"sigma": sigma, "beta": start.beta}
     return {"sigma": sigma}

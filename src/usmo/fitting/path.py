@@ -95,7 +95,7 @@ def _solve_path(
         if rows is None or not np.array_equal(problem.c_rows, problems[k - 1].c_rows):
             # without class weights, or with balanced ones and a prior of ½, labelled rows have no dual variable
             same = replace(hardest, c_rows=problem.c_rows, c=problem.c)
-            rows = blocks.local_rows(same, kernel, blocks.precision(hardest, kernel, spec.tol), cache_size)
+            rows = blocks.local_rows(same, kernel, blocks.choose_float_type(hardest, kernel, spec.tol), cache_size)
         else:
             last, before = solutions[-1], problems[k - 1]
             scale = float(problem.c[0] / before.c[0])

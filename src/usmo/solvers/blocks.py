@@ -80,7 +80,7 @@ def local_rows(problem: Problem, kernel: KernelMatrix, dtype: Any, cache_size: f
     return BlockRows.local(problem, kernel, dtype, cache_size, least=BLOCK)
 
 
-def precision(problem: Problem, kernel: KernelMatrix, tol: float) -> Any:
+def choose_float_type(problem: Problem, kernel: KernelMatrix, tol: float) -> Any:
     """The float type of the kernel rows for this problem: see :func:`float_type`."""
     name, rows = kernel.kernel.name, problem.c_rows
     largest = 0.0 if callable(name) else float(np.abs(kernel.diag(rows)).max())

@@ -170,7 +170,7 @@ def solve(
     procedure = _Procedure(problem, kernel)
     rows = np.concatenate([problem.b_rows, problem.c_rows])
     scores = starts.one_class_scores(problem, kernel)
-    own_rows = blocks.local_rows(problem, kernel, blocks.precision(problem, kernel, tol), _CACHE)
+    own_rows = blocks.local_rows(problem, kernel, blocks.choose_float_type(problem, kernel, tol), _CACHE)
     hinge = blocks.solve(problem, own_rows, tol=tol)
     coefficients = problem.table_coefficients(hinge.sigma, len(kernel))
     support = np.flatnonzero(coefficients)

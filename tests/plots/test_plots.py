@@ -324,10 +324,10 @@ def test_boundary_shows_f_its_three_lines_and_the_rows(table, model):
 def test_boundary_takes_named_columns_and_sparse_rows(table):
     X, y = table
     frame = pd.DataFrame(X, columns=["height", "weight"])
-    display = BoundaryDisplay.from_estimator(LinearPUSVC(0.4).fit(frame, y), frame, y, resolution=5)
+    display = BoundaryDisplay.from_estimator(LinearPUSVC(0.4, tol=1e-8).fit(frame, y), frame, y, resolution=5)
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("height", "weight")
     rows = sparse.csr_matrix(X)
-    plain = BoundaryDisplay.from_estimator(LinearPUSVC(0.4).fit(rows, y), rows, y, resolution=5)
+    plain = BoundaryDisplay.from_estimator(LinearPUSVC(0.4, tol=1e-8).fit(rows, y), rows, y, resolution=5)
     np.testing.assert_allclose(plain.response, display.response, atol=1e-6)
 
 

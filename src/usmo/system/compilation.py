@@ -18,6 +18,9 @@ _PATIENCE = 2.0
 
 _silent = False
 
+_dispatchers: list[Any] = []
+"""Numba's versions of the functions that have been called."""
+
 
 def compiled(function: Callable[..., Any] | None = None, *, fastmath: bool | set[str] = False) -> Any:
     """Mark a function to be compiled by ``numba.njit`` at its first call: without the GIL, cached on disk."""
@@ -53,9 +56,11 @@ class _Compiled:
 
         options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": self._fastmath}
         try:
-            return njit(cache=True, **options)(self._function)
+            dispatcher = njit(cache=True, **options)(self._function)
         except RuntimeError:  # no folder for the cache can be written
-            return njit(**options)(self._function)
+            dispatcher = njit(**options)(self._function)
+        _dispatchers.append(dispatcher)
+        return dispatcher
 
 
 @contextmanager
@@ -63,10 +68,11 @@ def announced_compilation() -> Iterator[None]:
     """Tell the user on stderr that functions are being compiled if the body takes longer than two seconds."""
 
     def announce() -> None:
-        print(
-            "usmo: compiling the solver for this machine; this takes about ten seconds, once.",
-            file=sys.stderr,
-        )
+        # on a busy machine loading from the cache can take as long; then there is nothing to announce
+        if any(dispatcher.stats.cache_misses for dispatcher in list(_dispatchers)):
+            print(
+                "usmo: compiling the solver for this machine; this takes about ten seconds, once.", file=sys.stderr
+            )
 
     if _silent:
         yield

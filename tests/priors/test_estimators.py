@@ -104,3 +104,15 @@ def test_projection_on_the_simplex_is_the_nearest_point():
         assert w.sum() == pytest.approx(1.0)
         others = rng.dirichlet(np.ones(5), 2000)
         assert np.linalg.norm(v - w) <= np.linalg.norm(v - others, axis=1).min() + 1e-12
+
+
+def test_wide_sparse_tables_are_scored_by_their_rows():
+    """Documents of words: a tenth is about another subject, and distances between standardised rows say little."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(600) < 60
+    chance = np.full(3000, 0.01)
+    X = rng.random((600, 3000)) < np.where(truth[:, None] & (np.arange(3000) < 60), 0.15, chance)
+    y = np.zeros(600, int)
+    y[:25] = 1
+    model = ESTIMATORS["consensus"]().fit(sparse.csr_matrix(X.astype(float)), y)
+    assert model.prior_ < 0.2  # 35 of 575 rows, 0.06

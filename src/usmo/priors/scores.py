@@ -21,6 +21,11 @@ from usmo.priors.base import PriorEstimator
 _LANDMARKS = 150
 """Most landmarks of the radial features, and so most columns of the logistic regression."""
 
+_WIDE = 1000
+"""Columns from which the rows of a sparse table are used as they are. Distances between standardised rows of texts say
+little: with 20 of 45 relevant papers known the estimate is 0.3 to 0.7 from radial features, 0.05 to 0.18 from the rows
+themselves, and 0.01 is true."""
+
 _SMALLEST = 1e-12
 """Eigenvalues of the kernel matrix of the landmarks below this share of the largest are left out."""
 
@@ -29,8 +34,9 @@ class ScorePrior(PriorEstimator):
     """An estimator that uses the rows only through held-out scores of P against U.
 
     ``classifier`` is any scikit-learn classifier with ``decision_function`` or ``predict_proba``; None is a logistic
-    regression on radial features of the standardised table. Equal rows share a fold, and the estimate does not
-    depend on the order of the rows; a row of weight two counts as two equal rows.
+    regression on radial features of the standardised table, or on the rows of a sparse table of at least 1,000 columns.
+    Equal rows share a fold, and the estimate does not depend on the order of the rows; a row of weight two counts as
+    two equal rows.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
@@ -80,7 +86,7 @@ def held_out_scores(
         if not (labelled[train].any() and (~labelled[train]).any()):
             train = np.ones(len(keys), dtype=bool)
         if classifier is None:
-            features = _radial_features(X, train, weight, keys)
+            features = X if _is_wide(X) else _radial_features(X, train, weight, keys)
             model = LogisticRegression(C=1.0, max_iter=500)
         else:
             features, model = X, clone(classifier)
@@ -88,6 +94,10 @@ def held_out_scores(
         model.fit(features[train], labelled[train], **weights)
         score[test] = _decision_values(model, features[test])
     return score
+
+
+def _is_wide(X: Any) -> bool:
+    return sparse.issparse(X) and X.shape[1] >= _WIDE
 
 
 def _decision_values(model: Any, X: Any) -> Array:

@@ -13,6 +13,7 @@ from usmo.estimators.preparation import Choices, choose, prepare_table, specific
 from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.training import set_fitted
 from usmo.fitting.path import fit_path
+from usmo.fitting.trees import with_trees
 
 Classifier = TypeVar("Classifier", bound=PUSVC | LinearPUSVC)
 
@@ -33,7 +34,7 @@ def path(
     ----------
     estimator : PUSVC or LinearPUSVC
         Its other parameters hold for all models. It is not changed. The solver is the block solver, for linear models
-        the interior point.
+        the interior point. Trees of a forest kernel are grown once, for the first prior.
     lams : sequence of float
         Values of λ; from large to small is the cheapest order.
     priors : sequence of float, optional
@@ -69,7 +70,9 @@ def path(
     for prior in priors:
         clone(estimator).set_params(prior=prior)._validate_params()
     grid = [(prior, lam) for prior in priors for lam in lams]
-    fits = fit_path(table, [table.problem(prior, lam, spec.risk) for prior, lam in grid], spec)
+    problems = [table.problem(prior, lam, spec.risk) for prior, lam in grid]
+    table = with_trees(table, problems[0], spec) if problems else table
+    fits = fit_path(table, problems, spec)
     models = []
     for (prior, lam), fit in zip(grid, fits, strict=True):
         model = clone(estimator).set_params(lam=lam)

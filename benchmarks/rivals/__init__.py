@@ -39,3 +39,15 @@ def rivals() -> dict[str, Fit]:
         "bagging SVM": bagging_svm.fit,
         "nnPU linear": nnpu_linear.fit,
     }
+
+
+def table_methods() -> dict[str, Callable[..., Any]]:
+    """Methods for tables (:mod:`benchmarks.rivals.tables`) by name."""
+    from benchmarks.rivals import tables
+
+    return {
+        "PU bagging of trees": tables.pu_bagging,
+        "random forest": tables.random_forest,
+        "histogram boosting": tables.boosting,
+        "logistic regression": tables.logistic,
+    }

@@ -63,7 +63,7 @@ class PUSVC(LazyPredictions, usmo.estimators.pusvc.PUSVC):
             )
         if self.kernel in FORESTS:
             raise ValueError(
-                f"kernel={self.kernel!r} is not for a cluster: fit usmo.PUSVC on a sample of the rows, and predict with it"
+                f"kernel={self.kernel!r} is not for a cluster; fit usmo.PUSVC on a sample of the rows instead"
             )
         check_approximation(self)
         if self.approximation is not None and self.n_components > WIDEST:

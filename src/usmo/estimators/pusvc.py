@@ -126,8 +126,8 @@ class PUSVC(KernelPUClassifier):
     warm_start : bool, default=False
         Start from the previous solution if the new table has as many rows.
     random_state : int, RandomState instance or None, default=None
-        Seed of the samples and folds on which the prior is estimated and λ is chosen, of landmarks and random features, of
-        the trees of a forest, and of the sample on which an approximation is compared. None gives the same results every time.
+        Seed of the samples and folds on which the prior is estimated and λ is chosen, of trees, landmarks and random
+        features, and of the sample on which an approximation is compared. None gives the same results every time.
     verbose : int, default=0
         1 shows a live line on stderr if that is a terminal, 2 prints a line per pass. Callbacks of scikit-learn 1.9
         (``set_callbacks``) get each pass as a subtask and can end the fit, except with ``approximation``.

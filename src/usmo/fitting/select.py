@@ -1,8 +1,9 @@
 """The choice of λ and γ by the risk of held-out rows, which needs no negatives.
 
-For each γ and fold all λ are fitted as a path, which shares the kernel rows (and the trees of the forest kernels, grown without the fold left out), and scored by the risk that they minimise,
-without the penalty, on the fold left out. The one-standard-error rule takes the largest λ whose
-risk is within one standard error of the smallest. Large tables are selected on a sample of their rows.
+For each γ and fold all λ are fitted as a path, which shares the kernel rows, and scored by the risk that they minimise,
+without the penalty, on the fold left out. Trees of the forest kernels are grown without that fold. The
+one-standard-error rule takes the largest λ whose risk is within one standard error of the smallest. Large tables are
+selected on a sample of their rows.
 
 Equal rows share a fold, and their weights add up. So the choice does not depend on the order of the rows, and a row of
 weight two counts as two equal rows.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +43,9 @@ _MOST_DRAW = MOST_LEAVES // 4
 """Rows of each kind that a tree gets at most: it has then at most 32,768 leaves."""
 
 _LARGEST = np.finfo(np.float32).max
+
+_TINY = 1e-150
+"""Columns whose numbers are all smaller count as constant: their inverse deviation might overflow."""
 
 
 class Kind(NamedTuple):
@@ -78,19 +80,19 @@ class Forest:
         """The arrays that compiled loops read."""
         return self.left, self.right, self.feature, self.threshold, self.roots
 
-    @cached_property
+    @property
     def is_leaf(self) -> NDArray[np.bool_]:
         return self.left < 0
 
-    @cached_property
+    @property
     def leaf_counts(self) -> Index:
         """The number of leaves of each tree."""
         return np.add.reduceat(self.is_leaf.astype(np.intp), self.roots[:-1])
 
-    @cached_property
+    @property
     def numbers(self) -> NDArray[np.int32]:
         """The number of each leaf in its tree; of other nodes, of no meaning."""
-        before = np.cumsum(self.is_leaf) - self.is_leaf
+        before: Index = np.cumsum(self.is_leaf) - self.is_leaf
         return (before - np.repeat(before[self.roots[:-1]], np.diff(self.roots))).astype(np.int32)
 
     @property
@@ -204,15 +206,19 @@ def _joined(trees: list[Any], centre: Array, scale: Array) -> Forest:
 def _spread(X: Any, rows: Index, share: Array) -> tuple[Array, Array]:
     """The mean of each column and the inverse of its standard deviation, 0 for a constant column."""
     share = share / share.sum()
-    centre, square = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    for part in tile_slices(len(rows), X.shape[1]):
-        centre += share[part] @ _dense(take_rows(X, rows[part]))
-    for part in tile_slices(len(rows), X.shape[1]):
-        square += share[part] @ (_dense(take_rows(X, rows[part])) - centre) ** 2
+    size, mean, square = np.zeros((3, X.shape[1]))
+    parts = [rows[part] for part in tile_slices(len(rows), X.shape[1])]
+    shares = [share[part] for part in tile_slices(len(rows), X.shape[1])]
+    for part in parts:
+        size = np.maximum(size, np.abs(_dense(take_rows(X, part))).max(axis=0))
+    size[size < _TINY] = 1.0
+    for part, own in zip(parts, shares, strict=True):  # divided by the size, so that no square overflows
+        mean += own @ (_dense(take_rows(X, part)) / size)
+    for part, own in zip(parts, shares, strict=True):
+        square += own @ (_dense(take_rows(X, part)) / size - mean) ** 2
     deviation = np.sqrt(square)
-    rounding = 8.0 * np.finfo(np.float64).eps * np.abs(centre)
-    varies = deviation > rounding
-    return centre, np.where(varies, 1.0 / np.where(varies, deviation, 1.0), 0.0)
+    varies = deviation > 8.0 * np.finfo(np.float64).eps * np.abs(mean)
+    return mean * size, np.where(varies, 1.0 / np.where(varies, deviation, 1.0), 0.0) / size
 
 
 def _rows_of(X: Any) -> Callable[[slice], Any]:

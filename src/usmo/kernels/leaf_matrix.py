@@ -1,7 +1,7 @@
 """The kernel matrix of a table of leaves: the share of trees with a common leaf, alone or with rbf.
 
-    forest       k(x, y) = (trees in which x and y have the same leaf) / (trees)
-    forest+rbf   half of that plus half of exp(-γ‖x-y‖²) on standardised columns
+forest       k(x, y) = (trees in which x and y have the same leaf) / (trees)
+forest+rbf   half of that plus half of exp(-γ‖x-y‖²) on standardised columns
 """
 
 from __future__ import annotations

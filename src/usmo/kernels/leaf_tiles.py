@@ -2,8 +2,8 @@
 
 Leaf numbers lie tree by tree, ``leaves[t, i]`` for tree t and row i, so that those of one tree and many rows are
 contiguous. The count of common leaves compares one number with a stretch of them, in vector registers.
-
-    entries per second, one thread, AVX2, 300 trees, 8-bit numbers     0.35 · 10⁹     (rbf, 10 columns, float32: 1.2 · 10⁹)
+With 300 trees that makes 0.25 of the entries per second of rbf with 10 columns (``python -m benchmarks.forest tiles``);
+leaf numbers of 16 bits, for trees of more than 256 leaves, half as many.
 
 A product of the kernel matrix with a vector needs no counts: the entries of the vector are added up in each leaf, and
 each row adds up its leaves. That takes time in proportion to the rows, not to their pairs.
@@ -152,10 +152,10 @@ def sums_over_leaves(leaves: Any, sums: Array) -> Array:
 
 def leaf_numbers(take: Any, n: int, trees: Any, dtype: Any) -> Any:
     """The leaf of n rows in each tree. ``take`` returns float32 rows for a slice."""
-    out = np.empty((len(trees.roots) - 1, n), dtype=dtype)
+    out, numbers = np.empty((len(trees.roots) - 1, n), dtype=dtype), trees.numbers
 
     def work(part: slice) -> None:
-        _find_leaves(take(part), *trees.nodes, trees.numbers, out, part.start)
+        _find_leaves(take(part), *trees.nodes, numbers, out, part.start)
 
     over_tiles(work, n, _ROWS)
     return out

@@ -114,11 +114,10 @@ def quality(draws: int) -> None:
 
 SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("as they are", {}),
-    ("leaves of 3 rows", {"_MIN_LEAF": 3}),
+    ("leaves of 1 row", {"_MIN_LEAF": 1}),
     ("leaves of 5 rows", {"_MIN_LEAF": 5}),
     ("a third of the columns", {"_COLUMNS": 0.33}),
     ("all columns", {"_COLUMNS": None}),
-    ("all columns, leaves of 3 rows", {"_COLUMNS": None, "_MIN_LEAF": 3}),
     ("draws of at least 64 rows", {"_LEAST_DRAW": 64}),
     ("draws of at least 256 rows", {"_LEAST_DRAW": 256}),
 ]
@@ -130,7 +129,7 @@ LAMS = (1.0, 0.1, 0.02, 5e-3)
 def trees(draws: int) -> None:
     """Mean AUC and F1 on U for each setting, kernel and λ."""
     own = {name: getattr(forest, name) for name in ("_MIN_LEAF", "_COLUMNS", "_LEAST_DRAW")}
-    gammas = [("γ = 0.1/d", 0.1), ("γ = 1/d", 1.0), ("γ = 3/d", 3.0)]
+    gammas = [("γ = 0.1/d", 0.1), ("γ = 0.3/d", 0.3), ("γ = 3/d", 3.0)]
     runs = [(text, kernel, changed, "scale") for text, changed in SETTINGS for kernel in ("forest", "forest+rbf")]
     runs += [(text, "forest+rbf", {}, factor) for text, factor in gammas]
     for text, kernel, changed, gamma in runs:

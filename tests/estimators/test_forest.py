@@ -30,7 +30,7 @@ def plain_kernel(model, A, B):
     if model.kernel == "forest":
         return shares
     centre, scale = model._forest.centre, model._forest.scale
-    gamma = 0.3 / A.shape[1] if model.gamma == "scale" else model.gamma
+    gamma = 1 / A.shape[1] if model.gamma == "scale" else model.gamma
     return 0.5 * shares + 0.5 * rbf((A - centre) * scale, (B - centre) * scale, gamma)
 
 
@@ -136,7 +136,7 @@ def test_lambda_and_gamma_are_chosen_with_trees_of_the_folds(table):
     # trees that have seen a labelled row know it: held-out values of labelled rows are lower
     assert (held_out - model.threshold_)[y == 1].mean() < f[y == 1].mean()
     search = PUSVCCV(PUSVC(0.4, kernel="forest+rbf", n_trees=20), lams=[0.1, 0.01], gammas=[0.3, 1.0]).fit(X, y)
-    assert search.best_gamma_ in (0.3 * 0.3 / 3, 0.3 / 3)
+    assert search.best_gamma_ in (0.3 * (1 / 3), 1 / 3)
     assert search.best_estimator_.certificate_.relative_gap < 1e-3
 
 

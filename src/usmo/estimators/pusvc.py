@@ -71,7 +71,7 @@ class PUSVC(KernelPUClassifier):
     gamma : {"scale", "auto"} or float, default="scale"
         Kernel coefficient, as in :class:`sklearn.svm.SVC`: "scale" is 1 / (n_features · X.var()), with the
         rows weighted by ``sample_weight``, "auto" is 1 / n_features. For "forest+rbf" it is the γ on standardised
-        columns, and "scale" is 0.3 / n_features.
+        columns, so that both are 1 / n_features.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=0.0

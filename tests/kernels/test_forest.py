@@ -87,7 +87,7 @@ def test_arrays_are_those_of_the_trees(grown):
 
 
 def test_a_single_tree_is_that_of_scikit_learn():
-    X, kinds = two_clouds()
+    X, _kinds = two_clouds()
     tree = DecisionTreeClassifier(random_state=0).fit(X, np.repeat([1, 0], 60)).tree_
     forest = module._joined([tree, tree], np.zeros(4), np.ones(4))
     nodes = tree.apply(X.astype(np.float32))
@@ -100,7 +100,8 @@ def test_many_leaves_take_16_bits(monkeypatch):
     X = np.random.default_rng(1).normal(size=X.shape)  # nothing to tell apart: a leaf for nearly every row
     forest = grow(X, kinds, 3, 0)
     leaves = forest.leaves(X[:50])
-    assert forest.most_leaves > 256 and leaves.dtype == np.uint16
+    assert forest.most_leaves > 256
+    assert leaves.dtype == np.uint16
     np.testing.assert_array_equal(leaves, forest.numbers[plain_leaves(forest, X[:50])])
 
 
@@ -130,7 +131,8 @@ def test_matrix_is_that_of_the_formula(grown, name):
         np.testing.assert_allclose(out[2:], K[np.ix_(cols[:7], cols)], atol=tolerance)
         product = small.product_with(sources, np.arange(7.0))
         np.testing.assert_allclose(product, K[np.ix_(cols, cols[:7])] @ np.arange(7.0), atol=50 * tolerance)
-    assert matrix.is_psd(rows) and isinstance(matrix, LeafMatrix)
+    assert matrix.is_psd(rows)
+    assert isinstance(matrix, LeafMatrix)
 
 
 def same(one: Forest, other: Forest) -> bool:

@@ -7,6 +7,7 @@ called positive. All methods get the same rows, and the same rbf kernel (γ = "s
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ def table_methods() -> dict[str, Callable[..., Any]]:
 
     return {
         "PU bagging of trees": tables.pu_bagging,
+        "PU bagging, √d columns": partial(tables.pu_bagging, max_features="sqrt"),
         "random forest": tables.random_forest,
         "histogram boosting": tables.boosting,
         "logistic regression": tables.logistic,

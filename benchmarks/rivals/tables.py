@@ -22,7 +22,9 @@ Scores = tuple[np.ndarray, np.ndarray]
 TREES = 300
 
 
-def pu_bagging(X: Any, labels: np.ndarray, prior: float, test: Any, seed: int) -> Scores:
+def pu_bagging(
+    X: Any, labels: np.ndarray, prior: float, test: Any, seed: int, max_features: Any = None
+) -> Scores:  # fmt: skip
     """Trees on all labelled rows against as many unlabelled ones, drawn with replacement; scores out of bag."""
     rng = np.random.default_rng(seed)
     X, test = X.astype(np.float32), test.astype(np.float32)
@@ -31,7 +33,8 @@ def pu_bagging(X: Any, labels: np.ndarray, prior: float, test: Any, seed: int) -
     y = np.repeat([1, 0], len(P))
     for k in range(TREES):
         drawn = rng.integers(len(U), size=len(P))
-        tree = DecisionTreeClassifier(random_state=k).fit(X[np.concatenate([P, U[drawn]])], y)
+        tree = DecisionTreeClassifier(random_state=k, max_features=max_features)
+        tree.fit(X[np.concatenate([P, U[drawn]])], y)
         out = np.ones(len(U), dtype=bool)
         out[drawn] = False
         total[out] += tree.predict_proba(X[U[out]])[:, 1]

@@ -1,4 +1,4 @@
-"""Learned kernels against other methods on tables: python -m benchmarks.forest COMMAND [--draws 2] [--first 2]   (USMO_DATA set)
+"""Learned kernels against other methods: python -m benchmarks.forest COMMAND [--draws 2] [--first 2]   (USMO_DATA set)
 
     quality   PUSVC with the kernels "forest", "forest+rbf" and "rbf" against trees, boosting and logistic regression
     trees     the parameters of the trees, γ and λ

@@ -78,6 +78,16 @@ def test_trees_depend_on_random_state_alone(table, kernel):
     assert not np.array_equal(model._forest.threshold, other._forest.threshold)
 
 
+def test_many_rows_start_from_a_subsample():
+    X, y = random_table(0, n=2600, p=50)
+    for kernel in KERNELS:
+        model = PUSVC(0.4, kernel=kernel, n_trees=20).fit(X, y)
+        assert model.certificate_.relative_gap < 1e-4
+        with threadpool_limits(1):
+            again = clone(model).fit(X, y)
+        np.testing.assert_array_equal(model.dual_coef_, again.dual_coef_)
+
+
 def test_weights_are_numbers_of_equal_rows(table):
     X, y = table
     weight = np.random.default_rng(0).integers(0, 4, len(y))

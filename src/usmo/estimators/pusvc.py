@@ -326,7 +326,8 @@ def check_approximation(model: Any) -> None:
     if kind is None:
         return
     if model.kernel in ("linear", "precomputed", *FORESTS) or (kind == "rff" and model.kernel != "rbf"):
-        accepted = "kernel='rbf'" if kind == "rff" else "a kernel evaluated on rows, not a linear one or a forest"
+        other = "one of learned trees" if model.kernel in FORESTS else "the linear one"
+        accepted = "kernel='rbf'" if kind == "rff" else f"a kernel evaluated on rows, not {other}"
         raise ValueError(f"approximation={kind!r} needs {accepted}; got kernel={model.kernel!r}")
     if model.solver not in ("auto", "interior-point"):
         raise ValueError(f"approximation={kind!r} is fitted by the interior point; got solver={model.solver!r}")

@@ -7,12 +7,14 @@ from typing import Any, TypeVar
 
 from sklearn.base import clone
 
+from usmo.core.table import Table
 from usmo.estimators.fit_warnings import warn_if_short
 from usmo.estimators.linear import LinearPUSVC
 from usmo.estimators.preparation import Choices, choose, prepare_table, specification
 from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.training import set_fitted
 from usmo.fitting.path import fit_path
+from usmo.fitting.specification import Specification
 from usmo.fitting.trees import with_trees
 
 Classifier = TypeVar("Classifier", bound=PUSVC | LinearPUSVC)
@@ -62,11 +64,7 @@ def path(
         first.set_params(lam=lam)._validate_params()
     table = prepare_table(first, X, y, sample_weight, propensity)
     spec = specification(first, table)
-    if priors is None:
-        given = choose(table, spec, estimator.prior, 1.0)
-        priors, interval = [given.prior], given.interval
-    else:
-        priors, interval = [float(prior) for prior in priors], None
+    priors, interval = _priors(table, spec, estimator.prior, priors)
     for prior in priors:
         clone(estimator).set_params(prior=prior)._validate_params()
     grid = [(prior, lam) for prior in priors for lam in lams]
@@ -81,3 +79,13 @@ def path(
         set_fitted(model, table, spec, Choices(prior, lam, interval), fit)
         models.append(model)
     return models
+
+
+def _priors(
+    table: Table, spec: Specification, own: Any, priors: Iterable[float] | None
+) -> tuple[list[float], tuple[float, float] | None]:
+    """The priors of a path, and the interval of the estimate if the estimator's own is estimated."""
+    if priors is not None:
+        return [float(prior) for prior in priors], None
+    given = choose(table, spec, own, 1.0)
+    return [given.prior], given.interval

@@ -2,8 +2,8 @@
 
 Leaf numbers lie tree by tree, ``leaves[t, i]`` for tree t and row i, so that those of one tree and many rows are
 contiguous. The count of common leaves compares one number with a stretch of them, in vector registers.
-With 300 trees that makes 0.25 of the entries per second of rbf with 10 columns (``python -m benchmarks.forest tiles``);
-leaf numbers of 16 bits, for trees of more than 256 leaves, half as many.
+With 300 trees that makes 0.25 to 0.5 of the entries per second of rbf with 10 columns (``python -m benchmarks.forest
+tiles``); leaf numbers of 16 bits, for trees of more than 256 leaves, half as many.
 
 A product of the kernel matrix with a vector needs no counts: the entries of the vector are added up in each leaf, and
 each row adds up its leaves. That takes time in proportion to the rows, not to their pairs.

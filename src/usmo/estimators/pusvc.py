@@ -65,7 +65,7 @@ class PUSVC(KernelPUClassifier):
     kernel : {"linear", "rbf", "poly", "sigmoid", "forest", "forest+rbf", "precomputed"} or callable, default="rbf"
         "forest" learns the kernel from the table: trees are grown to tell labelled from unlabelled rows, and k(x, y) is
         the share of trees in which x and y have the same leaf. "forest+rbf" is half of that plus half of rbf on
-        standardised columns. Both need no scaling. On average over 20 tables they rank better than rbf, and with ``lam``
+        standardised columns. Both need no scaling. Over 20 tables they rank better than rbf on average, with ``lam``
         of 0.02 to 0.1 better than with the default (``python -m benchmarks.forest``). The fit is exact for the trees
         that were grown. A callable takes two sets of rows and returns the block of kernel values.
     gamma : {"scale", "auto"} or float, default="scale"

@@ -7,6 +7,7 @@ called positive. All methods get the same rows, and the same rbf kernel (γ = "s
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,4 +39,17 @@ def rivals() -> dict[str, Fit]:
         "Elkan-Noto (SVC)": elkan_noto.fit,
         "bagging SVM": bagging_svm.fit,
         "nnPU linear": nnpu_linear.fit,
+    }
+
+
+def table_methods() -> dict[str, Callable[..., Any]]:
+    """Methods for tables (:mod:`benchmarks.rivals.tables`) by name."""
+    from benchmarks.rivals import tables
+
+    return {
+        "PU bagging of trees": tables.pu_bagging,
+        "PU bagging, √d columns": partial(tables.pu_bagging, max_features="sqrt"),
+        "random forest": tables.random_forest,
+        "histogram boosting": tables.boosting,
+        "logistic regression": tables.logistic,
     }

@@ -143,6 +143,8 @@ def test_parameters_that_do_not_go_together_are_refused(client, tmp_path):
         LinearPUSVC(0.3, checkpoint=tmp_path / "x").fit(X, y)
     with pytest.raises(ValueError, match=r"n_components must be at most 4000 on a cluster, got 5000"):
         PUSVC(0.3, approximation="rff", n_components=5000).fit(lazy(X), lazy(y))
+    with pytest.raises(ValueError, match=r"kernel='forest' is not for a cluster"):
+        PUSVC(0.3, kernel="forest").fit(lazy(X), lazy(y))
 
 
 def test_error_without_a_client_tells_how_to_make_one():

@@ -10,6 +10,8 @@ MODELS = [
     PUSVC(),
     PUSVC(prior=0.5, tol=1e-10),
     PUSVC(kernel="linear", scenario="censored"),
+    PUSVC(kernel="forest", n_trees=20),
+    PUSVC(0.5, kernel="forest+rbf", n_trees=20, tol=1e-8),
     PUSVC(approximation="nystroem", n_components=20),
     LinearPUSVC(prior=0.5, tol=1e-7),
     PUSVCCV(PUSVC(0.5), lams=[0.1, 0.01], folds=2),

@@ -17,6 +17,8 @@ MODELS = [
     LinearPUSVC(0.4, lam="cv", **TIGHT),
     PUSVCCV(PUSVC(0.4, **TIGHT), gammas=[0.5, 2.0], folds=2, random_state=1),
     PUSVCCV(LinearPUSVC(**TIGHT), rule="min"),
+    PUSVC(0.4, lam="cv", kernel="forest", n_trees=10, **TIGHT),
+    PUSVCCV(PUSVC(0.4, kernel="forest+rbf", n_trees=10, **TIGHT), gammas=[0.5, 2.0], folds=2),
     PUSVC(0.4, approximation="nystroem", n_components=8, **TIGHT),
     PUSVC(0.4, lam="cv", approximation="nystroem", n_components=4, **TIGHT),
 ]

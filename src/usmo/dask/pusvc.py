@@ -26,6 +26,7 @@ from usmo.fitting.kernel import CACHE_SHARE, MOST_CACHE
 from usmo.fitting.progress import printed
 from usmo.fitting.specification import Specification
 from usmo.kernels.gamma import entry_variance, mean_entry, resolve_gamma, scale_gamma
+from usmo.kernels.kernel import FORESTS
 from usmo.solvers.linear import WIDEST
 
 
@@ -59,6 +60,10 @@ class PUSVC(LazyPredictions, usmo.estimators.pusvc.PUSVC):
         if self.kernel in ("linear", "precomputed"):
             raise ValueError(
                 f"kernel={self.kernel!r} is not for a cluster; usmo.dask.LinearPUSVC fits linear models there"
+            )
+        if self.kernel in FORESTS:
+            raise ValueError(
+                f"kernel={self.kernel!r} is not for a cluster; fit usmo.PUSVC on a sample of the rows instead"
             )
         check_approximation(self)
         if self.approximation is not None and self.n_components > WIDEST:

@@ -7,12 +7,15 @@ from typing import Any, TypeVar
 
 from sklearn.base import clone
 
+from usmo.core.table import Table
 from usmo.estimators.fit_warnings import warn_if_short
 from usmo.estimators.linear import LinearPUSVC
 from usmo.estimators.preparation import Choices, choose, prepare_table, specification
 from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.training import set_fitted
 from usmo.fitting.path import fit_path
+from usmo.fitting.specification import Specification
+from usmo.fitting.trees import with_trees
 
 Classifier = TypeVar("Classifier", bound=PUSVC | LinearPUSVC)
 
@@ -33,7 +36,7 @@ def path(
     ----------
     estimator : PUSVC or LinearPUSVC
         Its other parameters hold for all models. It is not changed. The solver is the block solver, for linear models
-        the interior point.
+        the interior point. Trees of a forest kernel are grown once, for the first prior.
     lams : sequence of float
         Values of λ; from large to small is the cheapest order.
     priors : sequence of float, optional
@@ -61,15 +64,13 @@ def path(
         first.set_params(lam=lam)._validate_params()
     table = prepare_table(first, X, y, sample_weight, propensity)
     spec = specification(first, table)
-    if priors is None:
-        given = choose(table, spec, estimator.prior, 1.0)
-        priors, interval = [given.prior], given.interval
-    else:
-        priors, interval = [float(prior) for prior in priors], None
+    priors, interval = _priors(table, spec, estimator.prior, priors)
     for prior in priors:
         clone(estimator).set_params(prior=prior)._validate_params()
     grid = [(prior, lam) for prior in priors for lam in lams]
-    fits = fit_path(table, [table.problem(prior, lam, spec.risk) for prior, lam in grid], spec)
+    problems = [table.problem(prior, lam, spec.risk) for prior, lam in grid]
+    table = with_trees(table, problems[0], spec) if problems else table
+    fits = fit_path(table, problems, spec)
     models = []
     for (prior, lam), fit in zip(grid, fits, strict=True):
         model = clone(estimator).set_params(lam=lam)
@@ -78,3 +79,13 @@ def path(
         set_fitted(model, table, spec, Choices(prior, lam, interval), fit)
         models.append(model)
     return models
+
+
+def _priors(
+    table: Table, spec: Specification, own: Any, priors: Iterable[float] | None
+) -> tuple[list[float], tuple[float, float] | None]:
+    """The priors of a path, and the interval of the estimate if the estimator's own is estimated."""
+    if priors is not None:
+        return [float(prior) for prior in priors], None
+    given = choose(table, spec, own, 1.0)
+    return [given.prior], given.interval

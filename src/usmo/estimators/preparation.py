@@ -13,8 +13,8 @@ from usmo.core.table import Table
 from usmo.core.targets import known_values, label_rule, validate_labelled
 from usmo.fitting.select import Selection, select
 from usmo.fitting.specification import Specification
-from usmo.kernels.gamma import resolve_gamma
-from usmo.kernels.kernel import Kernel
+from usmo.kernels.gamma import forest_gamma, resolve_gamma
+from usmo.kernels.kernel import FORESTS, Kernel
 from usmo.kernels.row_blocks import Blocks, PartFeatures, as_features
 from usmo.priors import Consensus
 
@@ -31,7 +31,7 @@ NEGATIVE_WEIGHT = 20.0
 
 _FIELDS = (
     "scenario", "solver", "tol", "max_iter", "max_time", "checkpoint", "checkpoint_seconds", "approximation",
-    "n_components", "class_weight",
+    "n_components", "class_weight", "n_trees",
 )  # fmt: skip
 """Parameters of an estimator that a specification takes over unchanged."""
 
@@ -81,7 +81,10 @@ def specification(model: Any, table: Table | None, gamma: float | None = None) -
     if "kernel" in parameters:
         if gamma is None:
             assert table is not None
-            gamma = resolve_gamma(model.gamma, table.X, table.weight)
+            if model.kernel in FORESTS:
+                gamma = forest_gamma(model.gamma, table.X.shape[1])
+            else:
+                gamma = resolve_gamma(model.gamma, table.X, table.weight)
         kernel = Kernel(model.kernel, gamma, model.degree, model.coef0)
     fields = {name: parameters[name] for name in _FIELDS if name in parameters}
     cache_size = parameters.get("cache_size", "auto")

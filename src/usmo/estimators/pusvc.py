@@ -32,6 +32,8 @@ from usmo.estimators.types import (
 )
 from usmo.fitting.checkpoint import check_checkpoint
 from usmo.fitting.specification import Specification
+from usmo.kernels.forest import MOST_TREES
+from usmo.kernels.kernel import FORESTS
 from usmo.solvers import starts
 from usmo.system import caller
 
@@ -60,11 +62,16 @@ class PUSVC(KernelPUClassifier):
         labelled and 20,000 unlabelled rows.
     lam : float or "cv", default=5e-3
         Regularisation λ. "cv" chooses it by the PU risk of held-out rows (:mod:`usmo.fitting.select`).
-    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes two sets of rows and returns the block of kernel values.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "forest", "forest+rbf", "precomputed"} or callable, default="rbf"
+        "forest" learns the kernel from the table: trees are grown to tell labelled from unlabelled rows, and k(x, y) is
+        the share of trees in which x and y have the same leaf. "forest+rbf" is half of that plus half of rbf on
+        standardised columns. Both need no scaling. Over 20 tables they rank better than rbf on average, with ``lam``
+        of 0.02 to 0.1 better than with the default (``python -m benchmarks.forest``). The fit is exact for the trees
+        that were grown. A callable takes two sets of rows and returns the block of kernel values.
     gamma : {"scale", "auto"} or float, default="scale"
         Kernel coefficient, as in :class:`sklearn.svm.SVC`: "scale" is 1 / (n_features · X.var()), with the
-        rows weighted by ``sample_weight``, "auto" is 1 / n_features.
+        rows weighted by ``sample_weight``, "auto" is 1 / n_features. For "forest+rbf" it is the γ on standardised
+        columns, so that both are 1 / n_features.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=0.0
@@ -76,6 +83,8 @@ class PUSVC(KernelPUClassifier):
     eta : "auto" or float in [0, 1], default="auto"
         Share of the risk of labelled positives and negatives, if y has negatives; the rest is the PU risk. "auto" gives
         a labelled negative the weight of 20 unlabelled rows.
+    n_trees : int, default=300
+        Trees of the kernels "forest" and "forest+rbf".
     scenario : {"case-control", "censored"}, default="case-control"
         "case-control": positives and unlabelled rows were drawn separately. "censored": one sample was drawn
         and some of its positives were labelled, so that all rows together are the unlabelled sample.
@@ -116,8 +125,8 @@ class PUSVC(KernelPUClassifier):
     warm_start : bool, default=False
         Start from the previous solution if the new table has as many rows.
     random_state : int, RandomState instance or None, default=None
-        Seed of the samples and folds on which the prior is estimated and λ is chosen, of landmarks and random features,
-        and of the sample on which an approximation is compared. None gives the same results every time.
+        Seed of the samples and folds on which the prior is estimated and λ is chosen, of trees, landmarks and random
+        features, and of the sample on which an approximation is compared. None gives the same results every time.
     verbose : int, default=0
         1 shows a live line on stderr if that is a terminal, 2 prints a line per pass. Callbacks of scikit-learn 1.9
         (``set_callbacks``) get each pass as a subtask and can end the fit, except with ``approximation``.
@@ -197,6 +206,8 @@ class PUSVC(KernelPUClassifier):
         **RISK_CONSTRAINTS,
         "lam": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
         "solver": [StrOptions({"auto", "blocks", "usmo", "interior-point", "newton", "qp"})],
+        "kernel": [StrOptions({"linear", "rbf", "poly", "sigmoid", "precomputed", *FORESTS}), callable],
+        "n_trees": [Interval(Integral, 1, MOST_TREES, closed="both")],
         "approximation": [StrOptions({"nystroem", "rff"}), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1})],
@@ -219,6 +230,7 @@ class PUSVC(KernelPUClassifier):
         coef0: float = 0.0,
         class_weight: ClassWeight = "balanced",
         eta: Eta = "auto",
+        n_trees: int = 300,
         scenario: Scenario = "case-control",
         threshold: Threshold = "prior",
         solver: Solver = "auto",
@@ -242,6 +254,7 @@ class PUSVC(KernelPUClassifier):
         self.coef0 = coef0
         self.class_weight = class_weight
         self.eta = eta
+        self.n_trees = n_trees
         self.scenario = scenario
         self.threshold = threshold
         self.solver = solver
@@ -295,7 +308,7 @@ class PUSVC(KernelPUClassifier):
         check_is_fitted(self)
         if hasattr(self, "_map"):
             raise ValueError("compress needs support vectors, which approximation='rff' does not have")
-        if self._kernel.name in ("linear", "precomputed"):
+        if self._kernel.name in ("linear", "precomputed", *FORESTS):
             raise ValueError(f"compress needs a kernel evaluated on rows, not kernel={self._kernel.name!r}")
         if n_components is None and max_error is None:
             raise ValueError("give n_components, max_error or both")
@@ -311,8 +324,9 @@ def check_approximation(model: Any) -> None:
     kind = model.approximation
     if kind is None:
         return
-    if model.kernel in ("linear", "precomputed") or (kind == "rff" and model.kernel != "rbf"):
-        accepted = "kernel='rbf'" if kind == "rff" else "a kernel evaluated on rows, not the linear one"
+    if model.kernel in ("linear", "precomputed", *FORESTS) or (kind == "rff" and model.kernel != "rbf"):
+        other = "one of learned trees" if model.kernel in FORESTS else "the linear one"
+        accepted = "kernel='rbf'" if kind == "rff" else f"a kernel evaluated on rows, not {other}"
         raise ValueError(f"approximation={kind!r} needs {accepted}; got kernel={model.kernel!r}")
     if model.solver not in ("auto", "interior-point"):
         raise ValueError(f"approximation={kind!r} is fitted by the interior point; got solver={model.solver!r}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.kernel_approximation import RBFSampler
 
 from usmo.core.certificate import Certificate
@@ -18,6 +19,7 @@ from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.ramp import RampPUSVC
 from usmo.estimators.search import PUSVCCV
 from usmo.files import register
+from usmo.files.errors import need
 from usmo.files.rules import (
     Rule,
     array,
@@ -34,10 +36,11 @@ from usmo.files.rules import (
 from usmo.files.sklearn_types import COLUMNS, SAMPLER
 from usmo.fitting.approximate import Approximation
 from usmo.fitting.select import Selection
-from usmo.kernels.kernel import Kernel
+from usmo.kernels.forest import MOST_LEAVES, MOST_TREES, Forest
+from usmo.kernels.kernel import FORESTS, Kernel
 from usmo.kernels.maps import FourierMap
 
-_KERNELS = ("linear", "rbf", "poly", "sigmoid", "precomputed")
+_KERNELS = ("linear", "rbf", "poly", "sigmoid", "precomputed", *FORESTS)
 _KERNEL_NAME = Rule(f"one of {', '.join(_KERNELS)}", lambda name, sizes: str(name) in _KERNELS)
 
 
@@ -75,6 +78,17 @@ _INSIDE = array(
 _SUPPORT = {"support_": _ROWS, "dual_coef_": reals(1, "support")}
 _VECTORS = {"support_vectors_": reals("vectors", "width", csr=True)}
 _EXPANSION = {**_CLASSIFIER, "_kernel": instance(Kernel), **optional(**_SUPPORT, **_VECTORS)}
+_NODES = array("node numbers", "i", "nodes")
+_FOREST = {
+    "roots": array("node numbers", "i", "ends"),
+    "left": _NODES,
+    "right": _NODES,
+    "feature": _NODES,
+    "threshold": reals("nodes"),
+    "centre": reals("columns"),
+    "scale": reals("columns"),
+}
+_TREES = {"_forest": instance(Forest), "_leaf_values": reals("leaves")}
 _APPROXIMATE = {"approximation_": instance(Approximation), "_map": instance(FourierMap)}
 
 
@@ -89,7 +103,26 @@ def _check_expansion(model: Any) -> None:
         conform(model, {**COLUMNS, **_SUPPORT, "support_": _INSIDE, "support_vectors_": reals(0, 0)})
     else:
         rows = {"support_vectors_": reals("support", "columns", csr=True)}
+        if kernel in FORESTS:
+            conform(model, {"_forest": _TREES["_forest"]})
+            sizes = {"columns": len(model._forest.centre), "leaves": int(model._forest.is_leaf.sum())}
+            conform(model, {**COLUMNS, **_TREES}, **sizes)
         conform(model, {**COLUMNS, **_SUPPORT, **rows, **(_COEF if kernel == "linear" else {})})
+
+
+def _check_forest(forest: Forest) -> None:
+    """Require that compiled loops stay inside the arrays, and that a row ends in a leaf of each tree."""
+    roots, inner = forest.roots, forest.left >= 0
+    whole = 2 <= len(roots) <= MOST_TREES + 1 and roots[0] == 0 and roots[-1] == len(forest.left)
+    need(whole and (roots[1:] > roots[:-1]).all(), "Forest.roots must ascend from 0 to the number of nodes")
+    node, ends = np.arange(len(inner)), np.repeat(roots[1:], np.diff(roots))
+    for child in (forest.left, forest.right):
+        # a child greater than its parent: no row goes round in a circle
+        inside = np.where(inner, (child > node) & (child < ends), child == -1)
+        need(inside.all(), "Forest has nodes whose children are not further nodes of their tree")
+    columns = (forest.feature >= 0) & (forest.feature < len(forest.centre))
+    need(columns.all(), "Forest.feature must be columns of the table")
+    need(forest.most_leaves <= MOST_LEAVES, f"Forest has a tree of more than {MOST_LEAVES} leaves")
 
 
 def _check_search(search: PUSVCCV) -> None:
@@ -104,6 +137,7 @@ register(Kernel, rules={"name": _KERNEL_NAME, "gamma": number(0), "degree": numb
 register(
     FourierMap, rules={"sampler": instance(RBFSampler)}, check=lambda mapped: conform(mapped.sampler, SAMPLER)
 )
+register(Forest, rules=_FOREST, check=_check_forest)
 register(LinearPUSVC, attributes=(), rules={**_CLASSIFIER, **_COEF, **optional(_share=reals("rows"))})
 register(
     PUSVC,
@@ -111,6 +145,7 @@ register(
     rules=_EXPANSION
     | optional(
         **_APPROXIMATE,
+        **_TREES,
         compression_=instance(Compression),
         kernel_rows_=number(),
         _share=reals("rows"),

@@ -18,11 +18,13 @@ from usmo.estimators.preparation import Choices
 from usmo.fitting.fit import Fit, Start, fit_table
 from usmo.fitting.progress import combined, printed
 from usmo.fitting.specification import Specification
+from usmo.fitting.trees import with_trees
 from usmo.kernels.row_blocks import Blocks, as_features
 
 OPTIONAL = (
     "prior_interval_", "selection_", "coef_", "_share", "compression_", "approximation_", "_map", "_map_coef",
     "support_", "support_vectors_", "dual_coef_", "eta_", "propensity_",
+    "_forest", "_leaf_values",
 )  # fmt: skip
 """Attributes that not every fit sets."""
 
@@ -36,6 +38,7 @@ def train(
     context: Any = None,
 ) -> None:
     """Fit, warn if the fit falls short, and set every fitted attribute of the model."""
+    table = with_trees(table, table.problem(choices.prior, choices.lam, spec.risk), spec)
     progress = printed(model.verbose, model.tol)
     if spec.approximation is None:
         current = partial(_current_attributes, table, spec, choices)

@@ -9,7 +9,9 @@ ClassWeight = Literal["balanced"] | dict[int, float] | None
 Eta = float | Literal["auto"]
 Prior = float | Literal["estimate"]
 Lam = float | Literal["cv"]
-KernelName = Literal["linear", "rbf", "poly", "sigmoid", "precomputed"] | Callable[[Any, Any], Any]
+KernelName = (
+    Literal["linear", "rbf", "poly", "sigmoid", "forest", "forest+rbf", "precomputed"] | Callable[[Any, Any], Any]
+)
 Gamma = float | Literal["scale", "auto"]
 Scenario = Literal["case-control", "censored"]
 Threshold = float | Literal["prior"]

@@ -26,6 +26,7 @@ from scipy import sparse
 from usmo.core.arrays import Array
 from usmo.core.problem import Problem
 from usmo.core.solution import EvaluatedPoint
+from usmo.kernels.forest import LeafTable
 from usmo.kernels.matrix import KernelMatrix
 from usmo.system import caller
 from usmo.system.atomic import replacing, temporary_file
@@ -43,6 +44,8 @@ def problem_digest(problem: Problem, kernel: KernelMatrix) -> str:
     digest = hashlib.blake2b(digest_size=16)
     X = kernel.X
     parts: list[Any] = [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
+    if isinstance(X, LeafTable):
+        parts = [X.leaves] if X.columns is None else [X.leaves, X.columns]
     parts += [problem.b_rows, problem.c_rows, problem.b, problem.c]
     for part in parts:
         digest.update(str((part.shape, part.dtype)).encode())

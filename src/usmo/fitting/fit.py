@@ -18,6 +18,7 @@ from usmo.fitting.linear import LinearFit, fit_linear
 from usmo.fitting.newton import Start, fit_newton, suits_newton
 from usmo.fitting.specification import Specification
 from usmo.kernels.kernel import Kernel
+from usmo.kernels.leaf_matrix import kernel_matrix
 from usmo.kernels.matrix import KernelMatrix
 from usmo.kernels.row_blocks import ArrayFeatures, Blocks, Features, as_features
 from usmo.solvers.stopping import Progress
@@ -94,7 +95,10 @@ def fit_table(
     start: Start | None = None,
     progress: Progress | None = None,
 ) -> Fit:
-    """Fit and certify one problem on a table: with a kernel, as a linear function of the columns, or approximately."""
+    """Fit and certify one problem on a table: with a kernel, as a linear function of the columns, or approximately.
+
+    For the kernels of learned trees the table is one of leaves (:func:`usmo.fitting.trees.with_trees`).
+    """
     problem = table.problem(prior, lam, spec.risk)
     if spec.kernel is None:
         return fit_columns(problem, as_features(table.X), spec, start=start, progress=progress)
@@ -103,5 +107,5 @@ def fit_table(
         solution, certificate, coef = rough.fit.solution, rough.fit.certificate, rough.fit.coef
         return Fit(problem, solution, certificate, coef, rough.map, rough.landmarks, rough.comparison)
     assert not isinstance(start, tuple)
-    exact = fit_kernel(problem, KernelMatrix(table.X, spec.kernel), spec, start=start, progress=progress)
+    exact = fit_kernel(problem, kernel_matrix(table.X, spec.kernel), spec, start=start, progress=progress)
     return Fit(problem, exact.solution, exact.certificate)

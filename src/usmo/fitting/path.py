@@ -20,6 +20,7 @@ from usmo.fitting.fit import Fit, fit_columns
 from usmo.fitting.kernel import default_cache, effort, fit_kernel
 from usmo.fitting.specification import Specification
 from usmo.fitting.warm_up import compile_kernel_solvers
+from usmo.kernels.leaf_matrix import kernel_matrix
 from usmo.kernels.matrix import KernelMatrix
 from usmo.kernels.row_blocks import ArrayFeatures, Features, as_features
 from usmo.solvers import blocks
@@ -33,7 +34,7 @@ def fit_path(table: Table, problems: list[Problem], spec: Specification) -> list
     spec = replace(spec, solver="auto", max_iter=-1, max_time=None, checkpoint=None)
     if spec.kernel is None:
         return _linear_path(problems, as_features(table.X), spec)
-    return _kernel_path(problems, KernelMatrix(table.X, spec.kernel), spec)
+    return _kernel_path(problems, kernel_matrix(table.X, spec.kernel), spec)
 
 
 def path_values(table: Table, fits: list[Fit], spec: Specification, rows: Index) -> Array:
@@ -45,7 +46,7 @@ def path_values(table: Table, fits: list[Fit], spec: Specification, rows: Index)
         values = np.empty((len(fits), len(rows)))
         values[:, order] = np.asarray(as_features(table.X).take(rows[order]) @ coef).T
         return values + beta
-    matrix = KernelMatrix(table.X, spec.kernel)
+    matrix = kernel_matrix(table.X, spec.kernel)
     alpha = np.stack([fit.coefficients(len(matrix)) for fit in fits], axis=1)
     support = np.flatnonzero(alpha.any(axis=1))
     return matrix.product(rows, support, alpha[support]).T + beta

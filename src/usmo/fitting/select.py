@@ -1,8 +1,9 @@
 """The choice of λ and γ by the risk of held-out rows, which needs no negatives.
 
 For each γ and fold all λ are fitted as a path, which shares the kernel rows, and scored by the risk that they minimise,
-without the penalty, on the fold left out. The one-standard-error rule takes the largest λ whose
-risk is within one standard error of the smallest. Large tables are selected on a sample of their rows.
+without the penalty, on the fold left out. Trees of the forest kernels are grown without that fold. The
+one-standard-error rule takes the largest λ whose risk is within one standard error of the smallest. Large tables are
+selected on a sample of their rows.
 
 Equal rows share a fold, and their weights add up. So the choice does not depend on the order of the rows, and a row of
 weight two counts as two equal rows.
@@ -25,6 +26,7 @@ from usmo.core.problem import Problem
 from usmo.core.table import Table
 from usmo.fitting.path import fit_path, path_values
 from usmo.fitting.specification import Specification
+from usmo.fitting.trees import with_trees
 from usmo.kernels.row_sampling import distinct_rows, entries_per_row, take_rows
 from usmo.metrics import risk_with_error
 
@@ -201,6 +203,7 @@ def _shares(mass: Array, folds: int) -> tuple[Index, Array, Index]:
 def _held_out_values(table: Table, spec: Specification, problems: list[Problem], held: Index) -> Array:
     """f of the fit of each problem on rows that it does not contain."""
     loose = replace(spec, tol=max(_LOOSE, spec.tol))
+    table = with_trees(table, problems[0], spec)
     return path_values(table, fit_path(table, problems, loose), loose, held)
 
 

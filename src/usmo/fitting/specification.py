@@ -30,6 +30,7 @@ class Specification:
     checkpoint_seconds: float = 30.0
     approximation: str | None = None
     n_components: int = 500
+    n_trees: int = 300
     seed: int = 0
 
     @property

@@ -10,7 +10,9 @@ from scipy import sparse
 
 from usmo.core.labels import pu_problem
 from usmo.kernels import tiles
+from usmo.kernels.forest import Kind, grow
 from usmo.kernels.kernel import Kernel
+from usmo.kernels.leaf_matrix import LeafMatrix
 from usmo.kernels.matrix import KernelMatrix
 from usmo.solvers import blocks, interior, newton, starts, usmo
 from usmo.solvers.newton_products import rows_of
@@ -29,6 +31,20 @@ def compile_kernel_solvers() -> None:
             rows = np.zeros((1, 1), dtype=dtype)
             tiles.rbf_block(rows, rows, rows[0], rows[0], 1.0)
             tiles.rbf_sums(partial(_one_row, rows), 1, rows, rows[0], 1.0, rows)
+
+
+@cache
+def compile_tree_loops() -> None:
+    """Compile the loops over trees and leaves, or load them from Numba's cache."""
+    X, kind = np.arange(8.0)[:, None], np.ones(4)
+    with announced_compilation():
+        forest = grow(X, (Kind(np.arange(4), kind), Kind(np.arange(4, 8), kind)), 2, 0)
+        table = forest.table(X, columns=False)
+        forest.evaluate(X, forest.leaf_values(table.leaves, np.ones(8), 1.0))
+        matrix = LeafMatrix(table, Kernel("forest"))
+        matrix.product(np.arange(8), np.arange(8), np.ones(8))
+        for dtype in (np.float32, np.float64):
+            matrix.restrict(np.arange(8), dtype).block(slice(None), slice(None))
 
 
 @cache

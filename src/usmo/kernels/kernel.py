@@ -3,6 +3,7 @@
     linear   k(x,y) = x·y                    rbf      k(x,y) = exp(-γ‖x-y‖²)
     poly     k(x,y) = (γ x·y + r)^d          sigmoid  k(x,y) = tanh(γ x·y + r)
 
+The kernels "forest" and "forest+rbf" compare the leaves of learned trees (:mod:`usmo.kernels.leaf_matrix`).
 "precomputed" means that the table is the kernel matrix. A callable ``k(A, B)`` returns a block of kernel values.
 """
 
@@ -15,6 +16,9 @@ from typing import Any
 import numpy as np
 
 from usmo.core.arrays import Array
+
+FORESTS = ("forest", "forest+rbf")
+"""Kernels of learned trees."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class Kernel:
     @property
     def surely_psd(self) -> bool:
         """True when the kernel is positive semidefinite by its formula alone."""
-        return self.name in ("linear", "rbf") or (
+        return self.name in ("linear", "rbf", *FORESTS) or (
             self.name == "poly" and self.coef0 >= 0 and float(self.degree).is_integer()
         )
 

@@ -84,7 +84,7 @@ def choose_float_type(problem: Problem, kernel: KernelMatrix, tol: float) -> Any
     """The float type of the kernel rows for this problem: see :func:`float_type`."""
     name, rows = kernel.kernel.name, problem.c_rows
     largest = 0.0 if callable(name) else float(np.abs(kernel.diag(rows)).max())
-    spread = kernel.spread(rows) if name == "rbf" else 0.0
+    spread = kernel.spread(rows) if name in ("rbf", "forest+rbf") else 0.0
     return float_type(name, largest, spread, float(problem.c.max()), problem.total, tol)
 
 
@@ -96,7 +96,7 @@ def float_type(name: Any, largest: float, spread: float, c2_max: float, total: f
     """
     if callable(name):
         return np.float64
-    scale = 1.0 + 4.0 * spread if name == "rbf" else largest
+    scale = 1.0 + 4.0 * spread if name in ("rbf", "forest+rbf") else largest
     error = float(np.finfo(np.float32).eps) * scale * np.sqrt(c2_max * total)
     return np.float32 if error <= _FLOAT32_SHARE * tol else np.float64
 

@@ -31,7 +31,7 @@ def test_solver_runs_again_while_the_certified_violation_exceeds_the_tolerance(m
 def test_float32_rows_with_a_tolerance_below_their_rounding_are_refined(monkeypatch):
     problem, matrix = random_problem(3, n=800, p=30, d=5, lam=1e-5)
     compile_kernel_solvers()
-    monkeypatch.setattr(blocks, "precision", lambda *_: np.float32)
+    monkeypatch.setattr(blocks, "choose_float_type", lambda *_: np.float32)
     types, solve = [], blocks.solve
 
     def noting(problem, rows, *args, **options):

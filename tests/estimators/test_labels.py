@@ -227,7 +227,7 @@ def test_propensities_imply_the_prior_and_are_checked():
     e = np.full(60, 0.5)
     e[9:] = np.nan  # ignored
     np.testing.assert_array_equal(model.coef_, LinearPUSVC(scenario="censored").fit(X, y, propensity=e).coef_)
-    with pytest.warns(UserWarning, match="propensity of 1 labelled rows is below 0.01"):
+    with pytest.warns(UserWarning, match="propensities below 0.01 were raised.*concerned: 1"):
         LinearPUSVC(scenario="censored").fit(np.vstack([X] * 4), np.r_[y[:1], np.zeros(239, int)], propensity=1e-4)
     for arguments, message in (
         ({"propensity": 0.1}, "implies 1.5 positives per row"),

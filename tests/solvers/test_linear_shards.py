@@ -17,7 +17,8 @@ from usmo.fitting.linear import certify_linear
 from usmo.kernels.row_blocks import ArrayFeatures, column_means
 from usmo.solvers import linear
 from usmo.solvers.linear_rows import LinearRows
-from usmo.solvers.linear_shards import LinearShard, _conditions
+from usmo.solvers.linear_shards import LinearShard
+from usmo.solvers.row_conditions import row_conditions
 
 
 def test_conditions_of_one_pass_equal_those_of_the_problem():
@@ -25,7 +26,7 @@ def test_conditions_of_one_pass_equal_those_of_the_problem():
     problem = pu_problem(0.4, 1e-2, np.arange(5), np.arange(5, 105), rng.random(105) + 0.1)
     f = 2.0 * rng.normal(size=100)
     sigma = problem.c * rng.choice([0.0, 0.2, 0.5, 0.7, 1.0], 100)
-    low, high, slack, concave, nonbound = _conditions(sigma, f, problem.c, ROUNDING)
+    low, high, slack, concave, nonbound = row_conditions(sigma, f, problem.c, ROUNDING)
     assert max(0.0, high - low) == pytest.approx(problem.kkt_violation(sigma, f))
     assert slack == pytest.approx(problem.gap(sigma, 0.0, f))
     assert concave == pytest.approx(problem.at(sigma).concave_part())

@@ -1,4 +1,4 @@
-"""What is learnt from: the columns of a table that the options choose, text and vectors among them."""
+"""The columns of a table that a command learns from: those that its options leave, text and vectors among them."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def titles(sheet: Sheet, encoder: TableEncoder) -> list[str] | None:
 
 
 def with_kernel(options: dict[str, Any], encoder: TableEncoder, messages: Messages) -> dict[str, Any]:
-    """The options with a kernel, if they name none: linear for text, which a sum of words tells apart, else rbf."""
+    """The options with a kernel. If they name none, it is linear for a table with text and rbf for others."""
     if options["kernel"] is not None:
         return options
     kernel = "linear" if encoder.named("text") else "rbf"
     if kernel == "linear":
-        messages.say("  the kernel is linear, the default for text; --kernel rbf takes another")
+        messages.say("  the kernel is linear, the default for text; --kernel rbf changes that")
     return {**options, "kernel": kernel}

@@ -212,9 +212,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.array([name for schema in self.columns_ for name in output_names(schema)], dtype=object)
 
     def words(self) -> list[str] | None:
-        """For each output column its word, or its name if it is none; None if the table has no text.
+        """The word of each output column, or its name if it is no word; None if the table has no text.
 
-        Words of several text columns are equal.
+        A word that occurs in two text columns has two output columns and the same entry for both.
         """
         check_is_fitted(self)
         if not self.named("text"):

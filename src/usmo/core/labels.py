@@ -126,6 +126,6 @@ def refuse_unbounded(problem: Problem, advice: str) -> None:
     total, mass = problem.total, exact_sum(problem.c)
     if not 0.0 < total < mass:
         raise ValueError(
-            f"the risk has no minimum: the weights of positive labels, {total / mass:.4g} of all, must lie between 0 "
-            f"and 1; {advice}"
+            f"the risk has no minimum: the sum of b over that of c is {total / mass:.4g} and must lie between 0 and 1; "
+            f"{advice}"
         )

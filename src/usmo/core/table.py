@@ -19,6 +19,16 @@ _SMALLEST_PROPENSITY = 0.01
 """Propensities below are raised to it: a single row of a smaller one would weigh more than a hundred others."""
 
 
+def checked_rows(X: Any, square: bool) -> Any:
+    """X without duplicate entries; an error if it must be a square kernel matrix and is not."""
+    if square and X.shape[0] != X.shape[1]:
+        raise ValueError(f"X must be a square kernel matrix with kernel='precomputed', got shape {X.shape}")
+    if sparse.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows X with their kinds of labels. Rows of weight zero are in no index.
@@ -42,11 +52,7 @@ class Table:
     @classmethod
     def of(cls, X: Any, y: Any, rule: LabelRule, sample_weight: Any, *, square: bool) -> Table:
         """Check what scikit-learn does not: weights of each kind, a square kernel matrix."""
-        if square and X.shape[0] != X.shape[1]:
-            raise ValueError(f"X must be a square kernel matrix with kernel='precomputed', got shape {X.shape}")
-        if sparse.issparse(X) and not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
+        X = checked_rows(X, square)
         kinds = rule.kinds(y)
         weight, positive = None, np.ones(len(kinds), dtype=bool)
         if sample_weight is not None:
@@ -100,8 +106,8 @@ class Table:
         few = own < _SMALLEST_PROPENSITY
         if few.any():
             caller.warn(
-                f"propensity of {np.count_nonzero(few)} labelled rows is below {_SMALLEST_PROPENSITY:g} and was raised "
-                "to it, so that single rows do not decide the fit"
+                f"propensities below {_SMALLEST_PROPENSITY:g} were raised to it, so that single rows do not decide the "
+                f"fit; labelled rows concerned: {np.count_nonzero(few)}"
             )
             own = np.maximum(own, _SMALLEST_PROPENSITY)
         e = np.ones(n)

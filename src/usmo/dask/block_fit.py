@@ -47,9 +47,7 @@ class TableShard:
     rows: BlockShard
     certificate: CertificateShard
 
-    def __init__(
-        self, block: Block, recipe: Recipe, kernel: Kernel, first: int
-    ) -> None:  # fmt: skip
+    def __init__(self, block: Block, recipe: Recipe, kernel: Kernel, first: int) -> None:
         compile_kernel_solvers()
         self.X, self.kernel, self.first = block.X, kernel, first
         self.problem = problem_of(block, recipe)

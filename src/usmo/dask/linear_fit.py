@@ -55,9 +55,7 @@ class SampledShard(LinearShard):
         self.sample_rows = sample
 
 
-def open_shard(
-    block: Block, recipe: Recipe, mapped: Any, centre: Array | None, neighbours: int
-) -> LinearShard:  # fmt: skip
+def open_shard(block: Block, recipe: Recipe, mapped: Any, centre: Array | None, neighbours: int) -> LinearShard:
     """The shard of a block. ``neighbours`` is the number of shards per worker, which share its memory."""
     compile_linear_solver()
     problem = problem_of(block, recipe)

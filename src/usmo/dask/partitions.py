@@ -88,10 +88,6 @@ class Partitions:
         """The number of each block's first row."""
         return np.cumsum([0] + [summary.rows for summary in self.summaries[:-1]]).tolist()
 
-    @property
-    def has_negatives(self) -> bool:
-        return any(summary.counts[KINDS.index(-1)] for summary in self.summaries)
-
     def sample(self, most: int, scenario: str, seed: int) -> tuple[Table, Index]:
         """At most ``most`` labelled and as many unlabelled rows, drawn at random, and their row numbers.
 

@@ -46,7 +46,7 @@ class LinearPUSVC(PUClassifier):
         is better by far, with many as good (``python -m benchmarks.labels``).
     eta : "auto" or float in [0, 1], default="auto"
         Share of the risk of labelled positives and negatives, if y has negatives; the rest is the PU risk. "auto" gives
-        a labelled negative the weight of 20 unlabelled rows.
+        a labelled negative the weight of about 20 unlabelled rows.
     scenario : {"case-control", "censored"}, default="case-control"
         "case-control": positives and unlabelled rows were drawn separately. "censored": one sample was drawn
         and some of its positives were labelled, so that all rows together are the unlabelled sample.

@@ -27,7 +27,8 @@ PRIOR_ROWS = 50_000
 """Most rows of P and of U that the prior estimator gets. It uses at most 20,000 of each (``usmo.priors.base``)."""
 
 NEGATIVE_WEIGHT = 20.0
-"""With eta="auto" a labelled negative weighs this many times an unlabelled row (``python -m benchmarks.labels``)."""
+"""With eta="auto" a labelled negative weighs this many times 1 - π as much as an unlabelled row. More is better for a
+random sample of negatives, and much worse for those from the top of a ranking (``python -m benchmarks.labels``)."""
 
 _FIELDS = (
     "scenario", "solver", "tol", "max_iter", "max_time", "checkpoint", "checkpoint_seconds", "approximation",

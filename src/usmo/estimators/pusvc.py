@@ -82,7 +82,7 @@ class PUSVC(KernelPUClassifier):
         is better by far, with many as good (``python -m benchmarks.labels``).
     eta : "auto" or float in [0, 1], default="auto"
         Share of the risk of labelled positives and negatives, if y has negatives; the rest is the PU risk. "auto" gives
-        a labelled negative the weight of 20 unlabelled rows.
+        a labelled negative the weight of about 20 unlabelled rows.
     n_trees : int, default=300
         Trees of the kernels "forest" and "forest+rbf".
     scenario : {"case-control", "censored"}, default="case-control"

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from usmo.core.arrays import Array
 from usmo.core.labels import check_class_weight
-from usmo.core.table import Table
+from usmo.core.table import Table, checked_rows
 from usmo.estimators.linear import LinearPUSVC
 from usmo.estimators.preparation import ACCEPTED, choose, specification
 from usmo.estimators.pusvc import PUSVC
@@ -48,7 +48,7 @@ def fit_soft(estimator: Classifier, X: Any, q: Any, *, sample_weight: Any = None
     model = clone(estimator).set_params(prior="estimate", scenario="censored")
     model._validate_params()
     check_class_weight(model.class_weight)
-    X = validate_data(model, X, **ACCEPTED)
+    X = checked_rows(validate_data(model, X, **ACCEPTED), getattr(model, "kernel", None) == "precomputed")
     q = _checked_probabilities(q)
     check_consistent_length(X, q)
     weight = None

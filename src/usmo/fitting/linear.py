@@ -99,6 +99,11 @@ def fit_linear(
     )  # fmt: skip
     shard.best = solved.best
     model = certify_linear(LocalShards(shard), result, centre, spec.tol)
+    return linear_fit(shard, model, shift)
+
+
+def linear_fit(shard: LinearShard, model: LinearModel, shift: Array) -> LinearFit:
+    """The fit of a certified model of rows in one shard, whose columns are centred by ``shift``."""
     solution = Solution(
         sigma=shard.sigma, beta=model.beta, G=shard.g_c + float(model.coef @ shift), iterations=model.iterations,
         kernel_rows=0.0, history=model.history, status=model.status,

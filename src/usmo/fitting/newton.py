@@ -10,8 +10,8 @@ from scipy import sparse
 from usmo.core.arrays import Array
 from usmo.core.problem import Problem
 from usmo.core.shards import LocalShards
-from usmo.core.solution import DualStart, PassRecord, Solution
-from usmo.fitting.linear import GAP_SHARE, LinearFit, certify_linear, refuse_large
+from usmo.core.solution import DualStart, PassRecord
+from usmo.fitting.linear import GAP_SHARE, LinearFit, certify_linear, linear_fit, refuse_large
 from usmo.fitting.specification import Specification
 from usmo.fitting.warm_up import compile_newton_solver
 from usmo.kernels.row_blocks import ArrayFeatures, Features, column_means
@@ -67,11 +67,7 @@ def fit_newton(
     shard.best = problem.repair(result.sigma[problem.c_rows]), np.empty(0)
     linear = LinearResult(result.beta, result.iterations, result.history, result.status, problem.total)
     model = certify_linear(LocalShards(shard), linear, centre, spec.tol)
-    solution = Solution(
-        sigma=shard.sigma, beta=model.beta, G=shard.g_c + float(model.coef @ shift), iterations=model.iterations,
-        kernel_rows=0.0, history=model.history, status=model.status,
-    )  # fmt: skip
-    return LinearFit(solution, model.certificate, model.coef, model.net_violation)
+    return linear_fit(shard, model, shift)
 
 
 def _start(problem: Problem, start: Start | None, n_rows: int, shift: Array) -> dict[str, Any]:

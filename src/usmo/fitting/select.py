@@ -132,9 +132,7 @@ class _Dealt:
         weight = np.zeros(self.table.X.shape[0])
         np.add.at(weight, self.rows[kept], self.weight[kept])
         kinds = {kind: np.unique(self.rows[kept & (self.kind == kind)]) for kind in (1, 0, -1)}
-        own = replace(
-            self.table, labelled=kinds[1], unlabelled=kinds[0], negatives=kinds[-1], weight=weight
-        )  # fmt: skip
+        own = replace(self.table, labelled=kinds[1], unlabelled=kinds[0], negatives=kinds[-1], weight=weight)
         return [own.problem(prior, lam, risk) for lam in lams]
 
     def risk_of(self, f: Array, prior: float, risk: Risk) -> tuple[float, float]:

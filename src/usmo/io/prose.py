@@ -19,7 +19,7 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 _SAMPLE = 1000
-"""Texts that are looked at: the share of texts with few words is then known to 2 %."""
+"""Most texts of a column that are examined: the share of texts with few words is then known to 2 %."""
 
 _WORDS = 4
 """Median number of words from which a column is text: names of people have two or three, titles mostly more."""
@@ -29,7 +29,7 @@ _LETTERS_OF_A_WORD = 2.0
 
 
 def is_prose(texts: Sequence[str]) -> bool:
-    """Whether at least half of the texts have several words, with white space or unspaced letters between them."""
+    """Whether at least half of the texts have four words or more."""
     if not texts:
         return False
     places = np.unique(np.linspace(0, len(texts) - 1, _SAMPLE).astype(int))
@@ -37,7 +37,7 @@ def is_prose(texts: Sequence[str]) -> bool:
 
 
 def _n_words(text: str) -> float:
-    """Pieces between white space that are words; "a1b2", "x-17" and the address of a page are none."""
+    """The number of words. Codes such as "a1b2" or "x-17" and addresses of pages do not count."""
     text = text[:_SAMPLE]
     unspaced, text = len(_UNSPACED.findall(text)), _UNSPACED.sub(" ", text)
     return unspaced / _LETTERS_OF_A_WORD + sum(map(_is_word, text.split()))

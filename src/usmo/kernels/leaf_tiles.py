@@ -81,14 +81,19 @@ def _write_counts(A, B, first, last, unit, kept, out, slots):  # type: ignore[no
 
 
 @compiled
+def _leaf(row, node, left, right, feature, threshold):  # type: ignore[no-untyped-def]
+    """The leaf that a row reaches from a node."""
+    while left[node] >= 0:
+        node = left[node] if row[feature[node]] <= threshold[node] else right[node]
+    return node
+
+
+@compiled
 def _find_leaves(X, left, right, feature, threshold, roots, number, out, first):  # type: ignore[no-untyped-def]
     """out[t, first + i] = number of the leaf of row i in tree t."""
     for t in range(len(roots) - 1):
         for i in range(X.shape[0]):
-            node = roots[t]
-            while left[node] >= 0:
-                node = left[node] if X[i, feature[node]] <= threshold[node] else right[node]
-            out[t, first + i] = number[node]
+            out[t, first + i] = number[_leaf(X[i], roots[t], left, right, feature, threshold)]
 
 
 @compiled
@@ -96,10 +101,7 @@ def _add_node_values(X, left, right, feature, threshold, roots, values, out):  #
     """out[i] += Σ over trees of the value of the leaf of row i."""
     for t in range(len(roots) - 1):
         for i in range(X.shape[0]):
-            node = roots[t]
-            while left[node] >= 0:
-                node = left[node] if X[i, feature[node]] <= threshold[node] else right[node]
-            out[i] += values[node]
+            out[i] += values[_leaf(X[i], roots[t], left, right, feature, threshold)]
 
 
 @compiled
@@ -129,9 +131,7 @@ def common_leaves(A: Any, B: Any, unit: float, out: Any, slots: Any, kept: float
         for tile in range(part.start, part.stop):
             i, j = _HEIGHT * (tile % down), _WIDTH * (tile // down)
             left = slice(i, i + _HEIGHT)
-            _write_counts(
-                rows[left], B, j, min(j + _WIDTH, B.shape[1]), units[0], units[1], out, slots[left]
-            )  # fmt: skip
+            _write_counts(rows[left], B, j, min(j + _WIDTH, B.shape[1]), units[0], units[1], out, slots[left])
 
     over_tiles(work, down * -(-B.shape[1] // _WIDTH), 4)
 

@@ -14,29 +14,10 @@ from usmo.core.shards import Partial
 from usmo.kernels.row_blocks import Blocks, Features, OrderedSum
 from usmo.solvers.crossover import active_set, snap_by_decision
 from usmo.solvers.interior_shards import InteriorShard
+from usmo.solvers.row_conditions import row_conditions
 from usmo.solvers.starts import sample_bounds
-from usmo.system.compilation import compiled
 
 _NO_ROWS: Index = np.arange(0)
-
-
-@compiled
-def _conditions(sigma, f, c, rounding):  # type: ignore[no-untyped-def]
-    """In one pass: min up, max dn, Σ of slacks, Σ min(σ, c-σ), number of non-bound rows (see ``core/dual.py``)."""
-    low, high, slack, concave, nonbound = np.inf, -np.inf, 0.0, 0.0, 0
-    for i in range(len(f)):
-        s, top = sigma[i], c[i]
-        h, r = 0.5 * top, rounding * top
-        if s < top - r:
-            low = min(low, (-1.0 if s < h - r else 1.0) - f[i])
-        if s > r:
-            high = max(high, (1.0 if s > h + r else -1.0) - f[i])
-        least = min(s, top - s)
-        loss = top * max(0.0, max(f[i], 0.5 * (1.0 + f[i])))
-        slack += max(0.0, loss - s * f[i] - least)
-        concave += least
-        nonbound += 0.0 < s < top and s != h
-    return low, high, slack, concave, nonbound
 
 
 class LinearShard:
@@ -86,7 +67,7 @@ class LinearShard:
 
     def conditions(self) -> Partial:
         """Σ of slacks, Σ min(σ, c-σ), non-bound rows, Σb - Σσ, Σf, Σf²; max dn and -min up."""
-        low, high, slack, concave, nonbound = _conditions(self.sigma, self.f, self.problem.c, ROUNDING)
+        low, high, slack, concave, nonbound = row_conditions(self.sigma, self.f, self.problem.c, ROUNDING)
         f, imbalance = self.f, self.problem.imbalance(self.sigma)
         return Partial((slack, concave, nonbound, imbalance, float(f.sum()), float(f @ f)), (high, -low))
 

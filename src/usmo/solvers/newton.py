@@ -177,9 +177,7 @@ def solve(
             _sweeps(state, SAFETY * gap_tol * max(1.0, abs(dual)), SWEEPS, FIRST_AIM)
         best_w, best_beta, status = _rounds(state, tol, gap_tol, limits)
     spent = rows.products - before
-    return NewtonResult(
-        best_w, best_beta, duals.best, len(limits.history), spent, tuple(limits.history), status
-    )  # fmt: skip
+    return NewtonResult(best_w, best_beta, duals.best, len(limits.history), spent, tuple(limits.history), status)
 
 
 def _rounds(state: _State, tol: float, gap_tol: float, limits: Limits) -> tuple[Array, float, Status]:

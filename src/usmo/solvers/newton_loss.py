@@ -72,22 +72,6 @@ def measure(z: Array, beta: float, sigma: Array, b: Array, c: Array) -> tuple[fl
 
 
 @rows_kernel
-def extreme_slopes(z: Array, beta: float, sigma: Array, c: Array, rounding: float) -> tuple[float, float, int]:
-    """min up and max dn of :class:`usmo.core.dual.DualPoint`, less β, and the number of rows inside a piece."""
-    low, high, inside = np.inf, -np.inf, 0
-    for i in range(z.size):
-        s, top = sigma[i], c[i]
-        if top > 0.0:
-            f, h, r = z[i] + beta, 0.5 * top, rounding * top
-            if s < top - r:
-                low = min(low, (-1.0 if s < h - r else 1.0) - f)
-            if s > r:
-                high = max(high, (1.0 if s > h + r else -1.0) - f)
-            inside += 0.0 < s < top and s != h
-    return low, high, inside
-
-
-@rows_kernel
 def _window(z: Array, c: Array, low: float, high: float, kinks: Array, sizes: Array) -> tuple[float, int]:
     """The weight of the kinks of β below ``low``, and the kinks of [low, high) with their weights."""
     below, count = 0.0, 0

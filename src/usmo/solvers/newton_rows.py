@@ -1,9 +1,8 @@
 """The rows of a problem with all that has one number per row: weights b and c, dual variables σ, scores, active rows.
 
 The solver (``newton``) sees only scalars, vectors with one number per column, and copies of the few rows at kinks.
-Over a cluster every shard would hold the ``Duals`` of its rows. Two parts do not split by mere addition: sweeps of
-several shards at once each change w without seeing the others (their changes must be damped before adding), and
-``hand_out`` orders all rows by their distance to a kink.
+The rows are those of one process. Two parts could not be merged over shards by sums: sweeps on several shards would
+each change w without seeing the others, and ``hand_out`` orders all rows by their distance to a kink.
 """
 
 from __future__ import annotations
@@ -13,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from usmo.core.arrays import exact_difference, exact_sum
-from usmo.core.dual import ROUNDING as ROUNDED
+from usmo.core.dual import ROUNDING as BOUND_ROUNDING
 from usmo.solvers.newton_loss import (
-    extreme_slopes,
     hand_out,
     inside_pieces,
     intercept,
@@ -23,6 +21,7 @@ from usmo.solvers.newton_loss import (
     near_kinks,
     spread,
 )
+from usmo.solvers.row_conditions import row_conditions
 
 Array = np.ndarray
 
@@ -81,7 +80,7 @@ class Duals:
 
     def violation(self, beta: float) -> tuple[float, int]:
         """The violation of the optimality conditions at the last scores, and the number of rows inside a piece."""
-        low, high, inside = extreme_slopes(self.z, beta, self.sigma, self.c, ROUNDED)
+        low, high, _, _, inside = row_conditions(self.sigma, self.z + beta, self.c, BOUND_ROUNDING)
         return max(0.0, high - low), int(inside)
 
     def choose(self, beta: float, slack: float, factor: float) -> None:

@@ -66,6 +66,12 @@ def _chunks(rows: int, seed: int) -> tuple[Array, int]:
 
 
 @rows_kernel
+def _length(norm: float, tau: float, share: float) -> float:
+    """The length of a coordinate step. That of (nearly) empty rows is shortened by ``share``."""
+    return 1.0 / (tau + (norm if norm > tau else max(norm, share)))
+
+
+@rows_kernel
 def csr_sweep(
     data: Array,
     indices: Array,
@@ -96,8 +102,7 @@ def csr_sweep(
                 f += data[p] * w[indices[p]]
             scores[i] = f
             f += beta + tau * missing
-            length = norms[i] if norms[i] > tau else max(norms[i], share)
-            new = coordinate(f, sigma[i], c[i], 1.0 / (tau + length))
+            new = coordinate(f, sigma[i], c[i], _length(norms[i], tau, share))
             step = new - sigma[i]
             kept[k] = step != 0.0 or not settled(f, new, c[i], margin)
             if step != 0.0:
@@ -219,8 +224,7 @@ def dense_sweep(
                 f += (X[i, j] - centre[j]) * w[j]
             scores[i] = f
             f += beta + tau * missing
-            length = norms[i] if norms[i] > tau else max(norms[i], share)
-            new = coordinate(f, sigma[i], c[i], 1.0 / (tau + length))
+            new = coordinate(f, sigma[i], c[i], _length(norms[i], tau, share))
             step = new - sigma[i]
             kept[k] = step != 0.0 or not settled(f, new, c[i], margin)
             if step != 0.0:

@@ -59,11 +59,24 @@ def test_nystroem_with_all_tables_and_kernels(table, container, kernel):
 
 def test_mapped_rows_too_large_for_memory_are_computed_when_read(table, monkeypatch):
     X, y = table
-    held = PUSVC(0.4, approximation="nystroem", n_components=30).fit(X, y)
+    held = PUSVC(0.4, approximation="nystroem", n_components=30, solver="interior-point").fit(X, y)
     monkeypatch.setattr("usmo.kernels.maps._HELD", 10)
     monkeypatch.setattr("usmo.kernels.maps.free_bytes", lambda: 0)
     fetched = PUSVC(0.4, approximation="nystroem", n_components=30).fit(X, y)
     np.testing.assert_allclose(fetched.decision_function(X), held.decision_function(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["nystroem", "rff"])
+def test_both_solvers_reach_the_optimum_of_the_approximate_kernel(table, kind):
+    X, y = table
+    fits = [
+        PUSVC(0.4, approximation=kind, n_components=30, solver=solver, tol=1e-6).fit(X, y)
+        for solver in ("newton", "interior-point")
+    ]
+    newton, interior = (fit.certificate_ for fit in fits)
+    assert newton.primal == pytest.approx(interior.primal, rel=1e-8)
+    assert max(newton.relative_gap, interior.relative_gap) < 1e-8
+    np.testing.assert_allclose(*(fit.decision_function(X) for fit in fits), atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +84,7 @@ def test_mapped_rows_too_large_for_memory_are_computed_when_read(table, monkeypa
     [
         ({"kernel": "linear"}, "needs a kernel evaluated on rows, not the linear one; got kernel='linear'"),
         ({"kernel": "poly", "approximation": "rff"}, "needs kernel='rbf'; got kernel='poly'"),
-        ({"solver": "usmo"}, "fitted by the interior point; got solver='usmo'"),
+        ({"solver": "usmo"}, "solver must be 'auto', 'interior-point' or 'newton' for .*, got 'usmo'"),
         ({"warm_start": True}, "warm_start does not work with approximation='nystroem'"),
         ({"checkpoint": "x"}, "checkpoint does not work with approximation='nystroem'"),
         ({"n_components": 0}, "'n_components' parameter"),

@@ -68,8 +68,9 @@ class PUSVC(LazyPredictions, usmo.estimators.pusvc.PUSVC):
         check_approximation(self)
         if self.approximation is not None and self.n_components > WIDEST:
             raise ValueError(f"n_components must be at most {WIDEST} on a cluster, got {self.n_components}")
-        if self.approximation is None and self.solver not in ("auto", "blocks"):
-            raise ValueError(f"solver must be 'auto' or 'blocks' on a cluster, got {self.solver!r}")
+        other = "blocks" if self.approximation is None else "interior-point"
+        if self.solver not in ("auto", other):
+            raise ValueError(f"solver must be 'auto' or {other!r} on a cluster, got {self.solver!r}")
         if self.warm_start:
             raise ValueError("warm_start does not work on a cluster; checkpoint does")
 

@@ -101,7 +101,8 @@ class PUSVC(KernelPUClassifier):
         "blocks", for the linear kernel "newton" (sparse, or more than 20 columns) or "interior-point".
     approximation : {"nystroem", "rff"} or None, default=None
         None is the exact kernel. "nystroem" and "rff" (random Fourier features, rbf only) replace it by
-        ``n_components`` features and fit those exactly by the linear solver: for rbf on 100,000 rows and more.
+        ``n_components`` features and fit those exactly, by "newton" if they fit into a quarter of the free memory and
+        by "interior-point" else: for rbf on 100,000 rows and more.
         ``certificate_`` then refers to the approximate kernel, and ``approximation_`` tells how far that is from the
         exact one, measured by fits on a sample of the rows.
     n_components : int, default=500
@@ -330,8 +331,9 @@ def check_approximation(model: Any) -> None:
         other = "one of learned trees" if model.kernel in FORESTS else "the linear one"
         accepted = "kernel='rbf'" if kind == "rff" else f"a kernel evaluated on rows, not {other}"
         raise ValueError(f"approximation={kind!r} needs {accepted}; got kernel={model.kernel!r}")
-    if model.solver not in ("auto", "interior-point"):
-        raise ValueError(f"approximation={kind!r} is fitted by the interior point; got solver={model.solver!r}")
+    if model.solver not in ("auto", "interior-point", "newton"):
+        accepted = "'auto', 'interior-point' or 'newton'"
+        raise ValueError(f"solver must be {accepted} for approximation={kind!r}, got {model.solver!r}")
     for name in ("checkpoint", "warm_start"):
         if getattr(model, name):
             raise ValueError(f"{name} does not work with approximation={kind!r}")

@@ -9,8 +9,9 @@ import numpy as np
 
 from usmo.core.arrays import Array, Index
 from usmo.core.problem import Problem
+from usmo.fitting.columns import fit_features
 from usmo.fitting.kernel import fit_kernel
-from usmo.fitting.linear import LinearFit, fit_linear
+from usmo.fitting.linear import LinearFit
 from usmo.fitting.specification import Specification
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.maps import FourierMap, NystroemMap, choose_landmarks, mapped_features
@@ -70,7 +71,7 @@ def fit_approximate(
     assert spec.kernel is not None
     assert spec.approximation is not None
     mapped, landmarks = feature_map(X, problem.rows, spec, weight)
-    fit = fit_linear(problem, mapped_features(X, mapped), spec, progress=progress)
+    fit = fit_features(problem, mapped_features(X, mapped), spec, progress=progress)
     comparison = compare(problem, X, spec.kernel, spec.approximation, mapped, spec.tol, spec.seed)
     return ApproximateFit(fit, mapped, landmarks, comparison)
 
@@ -93,7 +94,7 @@ def compare(
     rows = np.concatenate([few, some])
     small = Problem(np.arange(len(few)), np.arange(len(few), len(rows)), b, c)
     exact = fit_kernel(small, KernelMatrix(X[rows], kernel), Specification(kernel, solver="blocks", tol=tol))
-    rough = fit_linear(small, ArrayFeatures(mapped.transform(X[rows])), Specification(tol=tol))
+    rough = fit_features(small, ArrayFeatures(mapped.transform(X[rows])), Specification(tol=tol))
     f = exact.solution.G + exact.solution.beta
     other = rough.solution.G + rough.solution.beta
     scale = 1.0 / float(problem.c.sum())  # 2λ without class weights: P times 2λ is the regularised risk

@@ -8,14 +8,14 @@ from typing import Any
 from usmo.core.arrays import Array, Index
 from usmo.core.certificate import Certificate
 from usmo.core.problem import Problem
-from usmo.core.solution import DualStart, Solution
+from usmo.core.solution import Solution
 from usmo.core.table import Table
 from usmo.fitting import graded
 from usmo.fitting.approximate import Approximation, fit_approximate
 from usmo.fitting.certify import Certified, better
+from usmo.fitting.columns import fit_features
 from usmo.fitting.kernel import fit_kernel
-from usmo.fitting.linear import LinearFit, fit_linear
-from usmo.fitting.newton import Start, fit_newton, suits_newton
+from usmo.fitting.newton import Start
 from usmo.fitting.specification import Specification
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.leaf_matrix import kernel_matrix
@@ -54,7 +54,7 @@ def fit_columns(
     progress: Progress | None = None,
 ) -> Fit:
     """Fit a linear function of the columns. A small problem that falls short is finished by the dense solver."""
-    fit = _fit_columns(problem, features, spec, start, progress)
+    fit = fit_features(problem, features, spec, start=start, progress=progress)
     one = Certified(fit.solution, fit.certificate, fit.net_violation)
     if (
         fit.solution.status != "precision"
@@ -67,23 +67,6 @@ def fit_columns(
         return Fit(problem, *one[:2], coef=fit.coef)
     alpha = problem.table_coefficients(other.solution.sigma, features.shape[0])
     return Fit(problem, *other[:2], coef=Blocks(features).weighted_sum(alpha))
-
-
-def _fit_columns(
-    problem: Problem, features: Features, spec: Specification, start: Start | None, progress: Progress | None
-) -> LinearFit:
-    """By the solver asked for, or the faster one for this table; once more without the start if that falls short."""
-    if spec.solver == "newton" and not isinstance(features, ArrayFeatures):
-        raise ValueError("solver='newton' needs an array or a CSR matrix in memory; got a table in parts")
-    if spec.solver != "newton" and (spec.solver != "auto" or not suits_newton(problem, features)):
-        sigma_or_weights = start.sigma if isinstance(start, DualStart) else start
-        return fit_linear(problem, features, spec, start=sigma_or_weights, progress=progress)
-    assert isinstance(features, ArrayFeatures)
-    fit = fit_newton(problem, features.X, spec, start=start, progress=progress)
-    if start is not None and fit.solution.status == "precision":
-        again = fit_newton(problem, features.X, spec, progress=progress)
-        fit = again if abs(again.certificate.relative_gap) < abs(fit.certificate.relative_gap) else fit
-    return fit
 
 
 def fit_table(

@@ -48,9 +48,9 @@ def is_ranking(ranking, ids):
 
 
 def same_scores(rows, ranking):
-    scores = {row["id"]: float(row["score"]) for row in rows}
+    scores = {row["row"]: float(row["score"]) for row in rows}
     np.testing.assert_allclose(
-        [scores[row["id"]] for row in ranking], [float(r["score"]) for r in ranking], atol=2e-6
+        [scores[row["row"]] for row in ranking], [float(r["score"]) for r in ranking], atol=2e-6
     )
 
 
@@ -145,7 +145,7 @@ def test_matrices_are_ranked_and_scored(tmp_path, capfd, name):
     else:
         dump_svmlight_file(X, known, str(tmp_path / name), zero_based=False)
     found = rows_of(called(capfd, "rank", tmp_path / name, *labels, "--model", tmp_path / "m.usmo"))
-    numbers = [int(row["id"].lstrip("r")) - 1 for row in found]
+    numbers = [int(row["row"]) - 1 for row in found]
     assert sorted(numbers) == np.flatnonzero(known == 0).tolist()
     assert hidden[numbers[:20]].mean() > 0.8  # a fifth of the unlabelled rows
     same_scores(rows_of(called(capfd, "predict", tmp_path / "m.usmo", tmp_path / name)), found)

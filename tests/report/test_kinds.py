@@ -13,9 +13,9 @@ from sklearn.base import clone
 
 from tests.report.pages import page_of
 from usmo import PUSVC, LinearPUSVC
-from usmo.estimators.sensitivity import expected_positives
+from usmo.estimators.counts import expected_positives
 from usmo.report import build, page, refits, write
-from usmo.report.formatting import count
+from usmo.system.words import quantity
 
 KINDS = {
     "linear": (LinearPUSVC(0.3), np.asarray),
@@ -64,7 +64,7 @@ def test_few_rows_make_a_page_too(p, n):
     page = page_of(PUSVC(0.4, lam=0.1).fit(X, known), X, known)
     assert "Not estimated: that takes at least 5" in page.text
     assert not re.search(r"\b(nan|inf)\b", page.text)
-    assert f"all {count(n, 'unlabelled row')}" in page.text
+    assert f"all {quantity(n, 'unlabelled row')}" in page.text
 
 
 def test_equal_rows_and_empty_columns_make_a_page_too():

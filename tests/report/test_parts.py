@@ -9,7 +9,8 @@ from tests.oracles import random_table
 from usmo import LinearPUSVC
 from usmo.report import figures
 from usmo.report.explanations import close_columns, nearest_positives, raising_columns
-from usmo.report.formatting import chance, count, number, percent, score
+from usmo.report.formatting import chance, number, percent, score
+from usmo.system.words import quantity
 
 
 @pytest.mark.parametrize("form", [np.asarray, np.float32, sparse.csr_matrix, sparse.csr_array])
@@ -103,7 +104,7 @@ def test_shares_are_said_in_words(share, said):
 
 
 def test_numbers_are_said_in_words():
-    assert (count(1, "row"), count(1757, "row")) == ("1 row", "1,757 rows")
+    assert (quantity(1, "row"), quantity(1757, "row")) == ("1 row", "1,757 rows")
     assert (number(-1.2e-13, 2), number(float("nan")), score(-0.25), score(12345.678)) == (
         "−1.2e−13", "–", "−0.250", "1.235e4"
     )  # fmt: skip

@@ -13,11 +13,12 @@ import numpy as np
 from scipy import sparse
 
 import usmo.dask
+from usmo.cli.answers import fit_sentences
 from usmo.cli.features import encoder_of, with_kernel
 from usmo.cli.messages import Messages, put_json
 from usmo.cli.options import TableOptions
 from usmo.cli.outputs import Outputs
-from usmo.cli.task import classifier, describe_table, excluded_columns, fit_sentences, need_columns, pipeline
+from usmo.cli.task import classifier, describe_table, excluded_columns, need_columns, pipeline
 from usmo.columns import TableEncoder
 from usmo.files import save
 from usmo.io import Sheet, TableError, read

@@ -101,6 +101,11 @@ _REPORT = click.option("--report", help="Write a page with ranking, explanations
 @MODEL
 @click.option("--top", type=click.IntRange(1), help="Only the first rows of the ranking.")
 @click.option(
+    "--columns",
+    metavar="A,B,C",
+    help="Columns of DATA to show in the ranking, or all or none; by default all but label and id, at most 100.",
+)
+@click.option(
     "--output", default="-", show_default=True, help="File for the ranking: CSV, TSV, Parquet, JSON lines."
 )
 @_REPORT
@@ -129,6 +134,9 @@ def fit() -> None:
 @click.argument("model_file", metavar="MODEL")
 @click.argument("data")
 @click.option("--id-column", help="A column that names the rows; the training table's by default.")
+@click.option(
+    "--columns", metavar="A,B,C", default="none", show_default=True, help="Columns of DATA to show beside, or all."
+)
 @EMBEDDINGS
 @READING
 @click.option("--output", default="-", show_default=True, help="File for the scores.")

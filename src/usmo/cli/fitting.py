@@ -9,13 +9,24 @@ from typing import Any
 import click
 
 import usmo.report
+from usmo.cli.answers import (
+    beside,
+    cells,
+    chosen_columns,
+    doubts,
+    fit_sentences,
+    marked_sentence,
+    name_columns,
+    score_columns,
+    write_answer,
+)
 from usmo.cli.features import with_kernel
 from usmo.cli.messages import Messages, as_rows, put_json
 from usmo.cli.options import TableOptions
 from usmo.cli.outputs import Outputs, check_targets
-from usmo.cli.task import Task, classifier, fit_sentences, pipeline, read_task, score_columns
+from usmo.cli.task import Task, classifier, pipeline, read_task
+from usmo.estimators.counts import Counts
 from usmo.files import fingerprint, save
-from usmo.io import write
 from usmo.report.ranking import Ranking
 
 _LISTED = 100
@@ -35,14 +46,17 @@ class FittedTask:
         """The decision values of the table. All results of a command come from this one computation."""
         return Ranking(self.model.decision_function(self.task.X), self.task.y)
 
-    def ranked(self, top: int | None) -> dict[str, list[Any]]:
-        """The columns of the ranking, highest decision value first."""
-        rows = self.ranking.first(top)
-        return {
-            "rank": list(range(1, len(rows) + 1)),
-            "id": [self.task.ids[row] for row in rows],
-            **score_columns(self.model, self.ranking.f[rows]),
-        }
+    @cached_property
+    def counts(self) -> Counts:
+        """How many rows are marked, and how many the prior says."""
+        return Counts.of(self.model, self.ranking.f, self.task.y)
+
+    def ranked(self, top: int | None, names: list[str]) -> dict[str, list[Any]]:
+        """The columns of the ranking, highest decision value first, with these columns of the table."""
+        rows, task = self.ranking.first(top), self.task
+        ids = None if task.table.id_column is None else task.ids
+        own = {"rank": list(range(1, len(rows) + 1)), **name_columns(rows, ids)}
+        return beside({**own, **score_columns(self.model, self.ranking.f[rows])}, cells(task.sheet, names, rows))
 
     def summary(self) -> dict[str, Any]:
         """The numbers of the fit, for JSON."""
@@ -51,16 +65,17 @@ class FittedTask:
             "prior": self.model.prior_,
             "prior_interval": list(getattr(self.model, "prior_interval_", [])),
             "lam": self.model.lam_,
-            "marked_positive": self.ranking.n_marked,
+            "marked_positive": self.counts.marked,
+            "expected_positive": round(self.counts.expected, 1),
+            "indistinguishable": self.counts.equal,
             "certificate": asdict(self.model.certificate_),
         }
 
     def sentences(self) -> list[str]:
         """The result in words."""
         prior, certificate = fit_sentences(self.model)
-        ranking = self.ranking
-        marked = f"{ranking.n_marked} of {len(ranking.unlabelled)} unlabelled rows are marked as positive"
-        return [prior, marked, certificate]
+        notes = [f"note: {each}" for each in doubts(self.model, self.counts)]
+        return [prior, marked_sentence(self.counts), certificate, *notes]
 
     def stage(self, outputs: Outputs, model_file: str | None, report: str | None, top: int) -> None:
         """Write the report and the model to the stage."""
@@ -100,30 +115,31 @@ def _plan(task: Task, options: dict[str, Any], outputs: dict[str, str | None]) -
 
 
 def rank(
-    table: TableOptions, top: int | None, output: str, report: str | None, model_file: str | None, as_json: bool,
-    quiet: bool, dry_run: bool, **options: Any,
+    table: TableOptions, top: int | None, columns: str | None, output: str, report: str | None,
+    model_file: str | None, as_json: bool, quiet: bool, dry_run: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Fit, and rank the unlabelled rows; ``options`` are those of the classifier."""
     check_targets([table.data], {"--report": report, "--model": model_file}, {"--output": output})
     with Messages(quiet) as messages, Outputs() as outputs:
         task = read_task(messages, table)
+        names = chosen_columns(columns, task.sheet, task.table.roles)
         options = with_kernel(options, task.encoder, messages)
         if dry_run:
             put_json(_plan(task, options, {"output": output, "report": report, "model": model_file}))
             return
         fitted = _fitted(messages, task, options)
-        ranked = fitted.ranked(top)
+        ranked = fitted.ranked(top, names)
         fitted.stage(outputs, model_file, report, _LISTED if top is None else top)
         if output != "-":
             with outputs.file(output) as stream:
-                write(ranked, stream)
+                write_answer(ranked, stream)
         for line in fitted.sentences():
             messages.say(line)
         outputs.put()
         if as_json:
             put_json({**fitted.summary(), "ranking": as_rows(ranked)})
         elif output == "-":
-            write(ranked, "-")
+            write_answer(ranked, "-")
         for name, path in (("report", report), ("model", model_file)):
             if path is not None:
                 messages.say(f"{name}: {path}")

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from usmo.core.arrays import Array, Index
-from usmo.estimators.sensitivity import expected_positives
+from usmo.estimators.counts import Counts, expected_positives
 from usmo.report.explanations import (
     FEW_COLUMNS,
     Neighbours,
@@ -33,6 +33,7 @@ class ReportContext:
     model: Any
     table: Any
     ranking: Ranking
+    counts: Counts
     ids: list[str] | None
     names: list[str] | None
     titles: list[str] | None
@@ -58,10 +59,6 @@ class ReportContext:
     @property
     def unlabelled(self) -> Index:
         return self.ranking.unlabelled
-
-    @property
-    def n_negatives(self) -> int:
-        return len(self.ranking.negatives)
 
     @cached_property
     def listed(self) -> Index:
@@ -95,9 +92,8 @@ class ReportContext:
 
     def expected(self, prior: float) -> float:
         """Expected number of positives among the unlabelled rows under this prior."""
-        return expected_positives(
-            prior, len(self.positives), len(self.unlabelled), self.scenario, self.n_negatives
-        )
+        counts = self.counts
+        return expected_positives(prior, counts.positives, counts.unlabelled, self.scenario, counts.negatives)
 
     def identity(self, row: int) -> str:
         return str(row + 1) if self.ids is None else self.ids[row]

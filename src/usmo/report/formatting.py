@@ -6,6 +6,8 @@ import math
 import re
 from typing import Any
 
+from usmo.system.words import quantity
+
 _LONGEST = 120
 """Characters shown of a user's text; the rest is cut, so that one cell cannot swell the page."""
 
@@ -27,12 +29,6 @@ def shorten(value: Any, longest: int = _LONGEST) -> str:
     """A user's text, cut to a length."""
     text = str(value)
     return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-def count(value: float, one: str = "") -> str:
-    """A whole number with separators, and the noun in its number: "1 row", "1,757 rows"."""
-    whole = round(value)
-    return f"{whole:,} {one}{'' if whole == 1 else 's'}" if one else f"{whole:,}"
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -74,5 +70,5 @@ def chance(value: float) -> str:
 
 
 FILTERS = {
-    "count": count, "number": number, "score": score, "percent": percent, "chance": chance, "shorten": shorten
+    "count": quantity, "number": number, "score": score, "percent": percent, "chance": chance, "shorten": shorten
 }  # fmt: skip

@@ -15,6 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from usmo.estimators.counts import Counts
 from usmo.files import fingerprint as fingerprint_of
 from usmo.report import refits
 from usmo.report.context import (
@@ -84,16 +85,15 @@ def build(
     ids = checked_texts("ids", ids, table.shape[0])
     names = checked_texts("names", getattr(X, "columns", None) if names is None else names, table.shape[1])
     f = checked_values(model.decision_function(X) if f is None else f, table.shape[0])
+    counts, is_auto = Counts.of(model, f, labels), isinstance(sensitivity, str)
     context = ReportContext(
-        model, table, Ranking(f, labels), ids, names,
+        model, table, Ranking(f, labels), counts, ids, names,
         checked_texts("titles", titles, table.shape[0]), checked_texts("words", words, table.shape[1]), str(source),
         str(title or (f"Likely positives in {Path(source).name}" if source else "Likely positives")),
         list(columns), dict(parameters or {}), int(top),
         fingerprint_of(table, labels) if fingerprint is None else fingerprint,
         quality=None if sensitivity is None else refits.held_out(model, table, labels),
-        sensitivity=(
-            refits.sensitivity(model, table, labels, f, top=top) if isinstance(sensitivity, str) else sensitivity
-        ),
+        sensitivity=refits.sensitivity(model, table, labels, f, counts, top=top) if is_auto else sensitivity,
     )  # fmt: skip
     return _render(context, templates)
 

@@ -14,7 +14,8 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from usmo.core.arrays import Array, Index
-from usmo.estimators.sensitivity import Sensitivity, expected_positives, prior_sensitivity, unfitted_copy
+from usmo.estimators.counts import Counts, expected_positives
+from usmo.estimators.sensitivity import Sensitivity, prior_sensitivity, unfitted_copy
 
 ROWS = 5_000
 """Rows up to which all are used: ten fits of this size take some seconds."""
@@ -56,10 +57,13 @@ def held_out(model: Any, X: Any, labels: np.ndarray) -> HeldOut | None:
     return HeldOut(f, y, folds.get_n_splits(), len(rows) < len(labels))
 
 
-def sensitivity(model: Any, X: Any, labels: np.ndarray, f: Array, *, top: int) -> Sensitivity | None:
+def sensitivity(
+    model: Any, X: Any, labels: np.ndarray, f: Array, whole: Counts, *, top: int
+) -> Sensitivity | None:
     """Fit again with five priors (:func:`prior_sensitivity`); None if that does not repeat the model.
 
-    The model's own prior is among them. If that fit does not give the model's decision values ``f`` (it was fitted
+    The model's own prior is among them, with the counts of the model itself; those of a sample are scaled to all
+    rows. If that fit does not give the model's decision values ``f`` (it was fitted
     with weights or propensities, or on other rows), the comparison would mislead.
     """
     rows = _rows(model, labels)
@@ -73,10 +77,18 @@ def sensitivity(model: Any, X: Any, labels: np.ndarray, f: Array, *, top: int) -
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         refits = prior_sensitivity(model, _part(model, X, rows, rows), y, count=_PRIORS, top=top)
-    own = refits.f[np.argmin(np.abs(refits.priors - prior))]
-    if not sampled and np.abs(own - f)[labels == 0].mean() > 0.05 * (1.0 + np.abs(f[labels == 0]).mean()):
+    own = int(np.argmin(np.abs(refits.priors - prior)))
+    if not sampled and np.abs(refits.f[own] - f)[labels == 0].mean() > 0.05 * (
+        1.0 + np.abs(f[labels == 0]).mean()
+    ):
         return None
-    return replace(refits, sampled=sampled)
+    marked = np.round(refits.positives * (whole.unlabelled / refits.rows)).astype(int)
+    marked[own] = whole.marked
+    implied = [
+        expected_positives(value, whole.positives, whole.unlabelled, model.scenario, whole.negatives)
+        for value in refits.priors.tolist()
+    ]
+    return replace(refits, positives=marked, expected=np.array(implied), sampled=sampled)
 
 
 def _rows(model: Any, labels: np.ndarray) -> Index:

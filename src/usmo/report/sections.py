@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 import usmo
+from usmo.estimators.counts import count_marked
 from usmo.metrics import pu_f1, pu_precision, pu_recall, pu_roc_auc
 from usmo.report import figures
 from usmo.report.context import ReportContext
-from usmo.report.formatting import count
 from usmo.report.ranking_table import ranking_rows
 from usmo.report.refits import FEWEST, ROWS
+from usmo.system.words import quantity
 
 Section = tuple[str, dict[str, Any]]
 
@@ -31,13 +32,14 @@ _MEASURES = (
 
 
 def learnt(context: ReportContext) -> Section:
-    expected, ends = context.expected(context.prior), context.interval
+    counts, ends = context.counts, context.interval
+    expected = counts.expected
     low, high = (expected, expected) if ends is None else (context.expected(end) for end in ends)
     return "What was learnt", {
-        "n_positives": len(context.positives),
-        "n_unlabelled": len(context.unlabelled),
-        "n_negatives": context.n_negatives,
-        "n_marked": context.ranking.n_marked,
+        "n_positives": counts.positives,
+        "n_unlabelled": counts.unlabelled,
+        "n_negatives": counts.negatives,
+        "n_marked": counts.marked,
         "expected": expected,
         "low": low,
         "high": high,
@@ -64,7 +66,7 @@ def _quality(context: ReportContext) -> dict[str, Any] | None:
 
     return {
         "n_positives": int(np.count_nonzero(held.labels == 1)),
-        "n_marked": int((held.f[held.labels == 1] > 0).sum()),
+        "n_marked": count_marked(held.f[held.labels == 1]),
         "folds": held.folds,
         "sampled": ROWS if held.sampled else 0,
         "measures": [
@@ -93,7 +95,7 @@ def scores(context: ReportContext) -> Section:
 
 
 def rows(context: ReportContext) -> Section:
-    return f"The first {count(len(context.listed), 'row')}", {"rows": ranking_rows(context)}
+    return f"The first {quantity(len(context.listed), 'row')}", {"rows": ranking_rows(context)}
 
 
 def prior(context: ReportContext) -> Section:
@@ -101,24 +103,21 @@ def prior(context: ReportContext) -> Section:
     heading, refits = "If the share of positives were different", context.sensitivity
     if refits is None:
         return heading, {"refits": None}
-    n = len(context.unlabelled)
-    size = getattr(refits, "rows", n)
     priors, marked = np.asarray(refits.priors, dtype=np.float64), np.asarray(refits.positives)
     kept = np.round(np.asarray(refits.overlap) * refits.top).astype(int)
     counted, values = "Rows marked", marked
     if context.marks_prior:  # then the number marked is π·n by definition
-        counted, values = f"Rows that stay among the first {count(refits.top)}", kept
+        counted, values = f"Rows that stay among the first {quantity(refits.top)}", kept
     return heading, {
         "refits": refits,
         "sampled": getattr(refits, "sampled", False),
-        "size": size,
         "marked": marked,
         "kept": kept,
         "counted": counted,
         "plot": figures.prior_curve(context, priors, values, counted),
         "used": int(np.argmin(np.abs(priors - context.prior))),
         "lines": [
-            (float(value), context.expected(float(value)) * size / n, int(m), int(k))
+            (float(value), context.expected(float(value)), int(m), int(k))
             for value, m, k in zip(priors, marked, kept, strict=True)
         ],
     }

@@ -48,7 +48,7 @@ def is_ranking(ranking, ids):
 
 
 def same_scores(rows, ranking):
-    scores = {row["row"]: float(row["score"]) for row in rows}
+    scores = {str(row["row"]): float(row["score"]) for row in rows}
     np.testing.assert_allclose(
         [scores[row["row"]] for row in ranking], [float(r["score"]) for r in ranking], atol=2e-6
     )

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from tests.oracles import random_table
 from usmo import LinearPUSVC
 from usmo.report import figures
-from usmo.report.explanations import close_columns, nearest_positives, raising_columns
+from usmo.report.explanations import nearest_positives, raising_columns
 from usmo.report.formatting import chance, number, percent, score
 from usmo.system.words import quantity
 
@@ -41,20 +41,6 @@ def test_fewer_positives_than_three_are_all_named():
     X = np.arange(5.0)[:, None]
     found = nearest_positives(X, np.array([0, 1]), np.array([3, 4]))
     assert [f.rows.tolist() for f in found] == [[3, 4], [3, 4]]
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_close_columns_count_the_rows_as_close(form):
-    rng = np.random.default_rng(1)
-    X = np.c_[np.round(rng.normal(size=(60, 6)), 1), rng.integers(-3, 4, (60, 3))]
-    X[0, 6:] = X[50, 6:] = 0.0  # exactly as close as can be
-    rows, unlabelled, nearest = np.arange(10), np.arange(50), np.arange(50, 60)
-    for k, found in enumerate(close_columns(form(X), rows, nearest, unlabelled)):
-        centre = X[nearest[k]]
-        share = (abs(X[unlabelled] - centre) <= abs(X[rows[k]] - centre) + 1e-9).mean(axis=0)
-        expected = sorted(value for value in share if value <= 0.25)[:3]
-        assert [value for _, value in found] == pytest.approx(expected)
-        assert all(share[j] == pytest.approx(value) for j, value in found)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])

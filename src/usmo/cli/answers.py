@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
-import json
-import math
 import re
-from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from usmo.columns import TableEncoder
+from usmo.columns.schema import width
 from usmo.estimators.counts import Counts, is_marked
 from usmo.io import Sheet, TableError, need_column, write
 from usmo.io.formulas import without_formulas
@@ -21,13 +18,7 @@ from usmo.system.words import quantity
 MOST_COLUMNS = 100
 """Columns of the table that a ranking carries unless --columns chooses: a table of more is one of measurements."""
 
-FEW_POSITIVES = 20
-"""Known positives below which prior and λ are weakly determined."""
-
 _ID_NAME = re.compile(r"(^|[^a-z])(id|key|number|no|nr|code|uuid|guid)$|^(id|uuid|guid)", re.IGNORECASE)
-
-_EXACT = 2.0**53
-"""Whole numbers below this are exact as float."""
 
 _OWN = ("rank", "row", "id", "score", "probability", "decision")
 """Columns of a ranking; columns of the table with these names are called "table.score" and so on."""
@@ -69,36 +60,6 @@ def chosen_columns(asked: str | None, sheet: Sheet, roles: dict[str, Any]) -> li
     return names[:MOST_COLUMNS]
 
 
-def cells(sheet: Sheet, names: Iterable[str], rows: Any) -> dict[str, list[Any]]:
-    """Columns of some rows as plain values: text, numbers, None."""
-    part = sheet.take(rows)
-    return {name: _whole_numbers([_plain(value) for value in _values(part, name)]) for name in names}
-
-
-def _values(sheet: Sheet, name: str) -> list[Any]:
-    return sheet.frame[name].to_list() if sheet.frame is not None else sheet.column(name).tolist()
-
-
-def _whole_numbers(values: list[Any]) -> list[Any]:
-    """Values as int if all are whole numbers, or missing: a column with gaps is read as float."""
-    present = [value for value in values if value is not None]
-    if all(isinstance(value, float) and value.is_integer() and abs(value) < _EXACT for value in present):
-        return [None if value is None else int(value) for value in values]
-    return values
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, datetime.datetime):
-        return value.isoformat(sep=" ")
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
-    if isinstance(value, list | tuple | dict):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return value if value is None or isinstance(value, str | int | bool) else str(value)
-
-
 def beside(own: dict[str, list[Any]], columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """The columns of a ranking, and those of the table to their right."""
     return {**own, **{f"table.{name}" if name in _OWN else name: values for name, values in columns.items()}}
@@ -117,6 +78,16 @@ def score_columns(model: Any, f: np.ndarray) -> dict[str, list[Any]]:
         "probability": np.round(model.calibration_(f), 6).tolist(),
         "decision": np.where(is_marked(f), "positive", "negative").tolist(),
     }
+
+
+def source_arguments(sheet: Sheet, encoder: TableEncoder) -> dict[str, Any]:
+    """What a report shows of the table itself: its cells, the columns that encode each, and those not learnt from."""
+    schemas = encoder.columns_
+    ignored = [f"{schema['name']}: {schema['why']}" for schema in schemas if schema["kind"] == "ignored"]
+    if encoder.words() is not None or not schemas:
+        return {"cells": sheet, "ignored": ignored}
+    groups = [schema["name"] for schema in schemas for _ in range(width(schema))]
+    return {"cells": sheet, "groups": groups, "ignored": ignored}
 
 
 def write_answer(columns: dict[str, list[Any]], target: str | BinaryIO) -> None:
@@ -138,30 +109,6 @@ def fit_sentences(model: Any) -> list[str]:
         f"the objective is within {100 * max(certificate.relative_gap, 0.0):.2g} % of the optimum "
         f"(gap {max(certificate.gap, 0.0):.1e}, computed independently of the solver)",
     ]
-
-
-def doubts(model: Any, counts: Counts) -> list[str]:
-    """What a user should know before trusting the result, in sentences."""
-    found, estimated = [], model.prior == "estimate" and not hasattr(model, "propensity_")
-    if counts.positives < FEW_POSITIVES and (estimated or hasattr(model, "selection_")):
-        what = " and ".join(
-            [*(["the prior"] if estimated else []), *(["lambda"] if hasattr(model, "selection_") else [])]
-        )
-        found.append(
-            f"{quantity(counts.positives, 'known positive')} {'says' if counts.positives == 1 else 'say'} little about "
-            f"{what}: take the order of the rows more seriously than the number marked, and give --prior if you know it"
-        )
-    if counts.equal:
-        found.append(
-            f"{quantity(counts.equal, 'row')} have the same score where the {quantity(counts.expected)} expected "
-            "positives end, and cannot be told apart; they fall on the side that is nearer to that number"
-        )
-    elif counts.close > max(1, 0.01 * counts.unlabelled):
-        found.append(
-            f"the scores of {quantity(counts.close, 'row')} differ from the threshold by less than the precision of "
-            "the fit, so that their decision is arbitrary"
-        )
-    return found
 
 
 def marked_sentence(counts: Counts) -> str:

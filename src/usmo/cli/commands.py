@@ -6,6 +6,7 @@ import difflib
 import functools
 import importlib
 import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -244,7 +245,7 @@ def call(arguments: list[str]) -> int:
         cli.main(args=arguments, prog_name="usmo")
     try:
         # not cli.main, which handles interrupts and closed pipes itself
-        with cli.make_context("usmo", arguments) as ctx:
+        with cli.make_context("usmo", list(arguments), obj=shlex.join(["usmo", *arguments])) as ctx:
             cli.invoke(ctx)
     except click.exceptions.Exit as error:
         return error.exit_code

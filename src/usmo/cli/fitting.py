@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -11,23 +12,27 @@ import click
 import usmo.report
 from usmo.cli.answers import (
     beside,
-    cells,
     chosen_columns,
-    doubts,
     fit_sentences,
     marked_sentence,
     name_columns,
     score_columns,
+    source_arguments,
     write_answer,
 )
 from usmo.cli.features import with_kernel
-from usmo.cli.messages import Messages, as_rows, put_json
+from usmo.cli.messages import Messages, as_rows, command, put_json
 from usmo.cli.options import TableOptions
 from usmo.cli.outputs import Outputs, check_targets
 from usmo.cli.task import Task, classifier, pipeline, read_task
 from usmo.estimators.counts import Counts
 from usmo.files import fingerprint, save
+from usmo.report.doubts import Quality, cross_validated_quality, doubts
 from usmo.report.ranking import Ranking
+from usmo.report.source import cells
+
+_ASSUMED_PRIOR, _ASSUMED_LAM = 0.05, 0.01
+"""Prior and λ with a single known positive."""
 
 _LISTED = 100
 """Rows in the ranking table of a report, unless --top says otherwise."""
@@ -51,6 +56,11 @@ class FittedTask:
         """How many rows are marked, and how many the prior says."""
         return Counts.of(self.model, self.ranking.f, self.task.y)
 
+    @cached_property
+    def quality(self) -> Quality | None:
+        """Estimates on the rows held out by the choice of λ."""
+        return cross_validated_quality(self.model, self.task.y)
+
     def ranked(self, top: int | None, names: list[str]) -> dict[str, list[Any]]:
         """The columns of the ranking, highest decision value first, with these columns of the table."""
         rows, task = self.ranking.first(top), self.task
@@ -68,25 +78,30 @@ class FittedTask:
             "marked_positive": self.counts.marked,
             "expected_positive": round(self.counts.expected, 1),
             "indistinguishable": self.counts.equal,
+            "quality": None if self.quality is None else self.quality._asdict(),
             "certificate": asdict(self.model.certificate_),
         }
 
     def sentences(self) -> list[str]:
         """The result in words."""
         prior, certificate = fit_sentences(self.model)
-        notes = [f"note: {each}" for each in doubts(self.model, self.counts)]
+        notes = [f"note: {each}" for each in doubts(self.model, self.ranking.f, self.counts, self.quality)]
         return [prior, marked_sentence(self.counts), certificate, *notes]
 
-    def stage(self, outputs: Outputs, model_file: str | None, report: str | None, top: int) -> None:
-        """Write the report and the model to the stage."""
+    def stage(
+        self, outputs: Outputs, model_file: str | None, report: str | None, top: int, ranking: str = "-"
+    ) -> None:
+        """Write the report and the model to the stage; ``ranking`` is the file of the ranking."""
         task, mark = self.task, fingerprint(self.task.X, self.task.y)
         if report is not None:
             with outputs.file(report) as stream:
                 usmo.report.write(
                     stream, model=self.model, X=task.X, known=task.y, f=self.ranking.f, ids=task.ids,
                     source=task.table.source, columns=task.encoder.summary(),
-                    names=task.encoder.get_feature_names_out(), parameters=self.options, top=top, fingerprint=mark,
-                    titles=task.titles, words=task.encoder.words(),
+                    names=task.encoder.get_feature_names_out(), top=top, fingerprint=mark,
+                    parameters={**self.options, "command": command()},
+                    titles=task.titles, words=task.encoder.words(), **source_arguments(task.sheet, task.encoder),
+                    ranking_file="" if ranking == "-" else os.path.relpath(ranking, os.path.dirname(report) or "."),
                 )  # fmt: skip
         if model_file is not None:
             extra = {
@@ -94,6 +109,24 @@ class FittedTask:
             }  # fmt: skip
             with outputs.file(model_file) as stream:
                 save(pipeline(task.encoder, self.model), stream, extra=extra)
+
+
+def with_few_positives(options: dict[str, Any], task: Task, messages: Messages) -> dict[str, Any]:
+    """The options; from a single known positive neither prior nor λ can be estimated, so both are assumed."""
+    if task.counts["known_positives"] > 1:
+        return options
+    assumed: dict[str, Any] = {}
+    if options["prior"] == "estimate" and task.propensity is None:
+        assumed["prior"] = _ASSUMED_PRIOR
+    if options["lam"] == "cv":
+        assumed["lam"] = _ASSUMED_LAM
+    if assumed:
+        shown = " and ".join(f"--{name} {value}" for name, value in assumed.items())
+        messages.say(
+            f"note: nothing can be estimated from 1 known positive: {shown} is assumed. The order of the rows depends "
+            "little on that, the number marked does"
+        )
+    return {**options, **assumed}
 
 
 def _fitted(messages: Messages, task: Task, options: dict[str, Any]) -> FittedTask:
@@ -123,13 +156,13 @@ def rank(
     with Messages(quiet) as messages, Outputs() as outputs:
         task = read_task(messages, table)
         names = chosen_columns(columns, task.sheet, task.table.roles)
-        options = with_kernel(options, task.encoder, messages)
+        options = with_few_positives(with_kernel(options, task.encoder, messages), task, messages)
         if dry_run:
             put_json(_plan(task, options, {"output": output, "report": report, "model": model_file}))
             return
         fitted = _fitted(messages, task, options)
         ranked = fitted.ranked(top, names)
-        fitted.stage(outputs, model_file, report, _LISTED if top is None else top)
+        fitted.stage(outputs, model_file, report, _LISTED if top is None else top, output)
         if output != "-":
             with outputs.file(output) as stream:
                 write_answer(ranked, stream)
@@ -160,7 +193,7 @@ def fit(
         return
     with Messages(quiet) as messages, Outputs() as outputs:
         task = read_task(messages, table)
-        options = with_kernel(options, task.encoder, messages)
+        options = with_few_positives(with_kernel(options, task.encoder, messages), task, messages)
         if dry_run:
             put_json(_plan(task, options, {"report": report, "model": model_file}))
             return

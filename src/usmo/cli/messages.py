@@ -53,6 +53,11 @@ class Messages:
         self._caught.__exit__(*error)
 
 
+def command() -> str:
+    """The command that is running, as one would type it."""
+    return str(click.get_current_context().obj or "")
+
+
 def put_json(value: dict[str, Any]) -> None:
     """Print one JSON object; numbers that JSON cannot represent become text, control characters escapes."""
     text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)

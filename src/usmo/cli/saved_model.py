@@ -8,9 +8,9 @@ import click
 import numpy as np
 
 import usmo.report
-from usmo.cli.answers import beside, cells, chosen_columns, name_columns, score_columns, write_answer
+from usmo.cli.answers import beside, chosen_columns, name_columns, score_columns, source_arguments, write_answer
 from usmo.cli.features import titles
-from usmo.cli.messages import Messages, as_rows, put_json
+from usmo.cli.messages import Messages, as_rows, command, put_json
 from usmo.cli.outputs import Outputs, check_targets
 from usmo.cli.task import excluded_columns, row_names
 from usmo.estimators.counts import count_marked
@@ -18,6 +18,7 @@ from usmo.files import describe, fingerprint, load
 from usmo.io import Sheet, TableError, labels, need_column, read
 from usmo.io.errors import no_file
 from usmo.io.vectors import NAME, with_vectors
+from usmo.report.source import cells
 from usmo.system.terminal import printable
 from usmo.system.words import quantity
 
@@ -159,8 +160,9 @@ def report(
             usmo.report.write(
                 stream, model=model.named_steps["model"], X=X, known=known, ids=ids,
                 source="standard input" if data == "-" else data, columns=encoder.summary(),
-                names=encoder.get_feature_names_out(), parameters=extra.get("options"), top=top, fingerprint=mark,
-                titles=titles(sheet, encoder), words=encoder.words(),
+                names=encoder.get_feature_names_out(), top=top, fingerprint=mark,
+                parameters={**(extra.get("options") or {}), "command": command()},
+                titles=titles(sheet, encoder), words=encoder.words(), **source_arguments(sheet, encoder),
             )  # fmt: skip
         outputs.put()
         put_json({"report": output}) if as_json else click.echo(output)

@@ -42,11 +42,26 @@ def number(value: float, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
-def score(value: float) -> str:
-    """A decision value with three decimals; very large and very small ones with four significant digits."""
-    if abs(value) >= 1000 or 0 < abs(value) < 0.0005:
+def score(value: float, decimals: int = 3) -> str:
+    """A decision value with some decimals; very large and very small ones with four significant digits."""
+    if abs(value) >= 1000 or 0 < abs(value) < 0.5 * 10.0**-decimals:
         return number(value, 4)
-    return f"{value:.3f}".replace("-", "−")
+    return f"{value:.{decimals}f}".replace("-", "−")
+
+
+def cell(value: Any) -> str:
+    """A value of the table: numbers with at most six significant digits and separators, a dash if it is missing."""
+    if value is None or value == "":
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return shorten(value, 40)
+    if value and not 1e-4 <= abs(value) < 1e12:
+        return number(value, 6)
+    places = 0 if value == 0 else max(0, 5 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{places}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    # a year or a code has no separators
+    return (text.replace(",", "") if abs(value) < 10_000 else text).replace("-", "−")
 
 
 def percent(share: float) -> str:
@@ -70,5 +85,6 @@ def chance(value: float) -> str:
 
 
 FILTERS = {
-    "count": quantity, "number": number, "score": score, "percent": percent, "chance": chance, "shorten": shorten
+    "count": quantity, "number": number, "score": score, "percent": percent, "chance": chance, "shorten": shorten,
+    "cell": cell,
 }  # fmt: skip

@@ -16,6 +16,7 @@ from sklearn.model_selection import StratifiedKFold
 from usmo.core.arrays import Array, Index
 from usmo.estimators.counts import Counts, expected_positives
 from usmo.estimators.sensitivity import Sensitivity, prior_sensitivity, unfitted_copy
+from usmo.report.influence import losses
 
 ROWS = 5_000
 """Rows up to which all are used: ten fits of this size take some seconds."""
@@ -29,16 +30,23 @@ _PRIORS = 5
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Decision values of rows by models that were fitted without them; ``sampled`` if not all rows were used."""
+    """Decision values of rows by models that were fitted without them; ``sampled`` if not all rows were used.
+
+    ``lost`` has the AUC that shuffling each column of the table costs, a line for each fold; None if not tried.
+    """
 
     f: Array
     labels: np.ndarray
     folds: int
     sampled: bool
+    lost: Array | None = None
 
 
-def held_out(model: Any, X: Any, labels: np.ndarray) -> HeldOut | None:
-    """Decision values of each row from a model fitted on the other folds; None if P or U has too few rows."""
+def held_out(model: Any, X: Any, labels: np.ndarray, groups: dict[str, Index] | None = None) -> HeldOut | None:
+    """Decision values of each row from a model fitted on the other folds; None if P or U has too few rows.
+
+    With ``groups``, columns of X by column of the table, each fold also tries what shuffling a column costs.
+    """
     rows = _rows(model, labels)
     y = labels[rows]
     if hasattr(model, "propensity_"):  # the measures assume that positives were labelled at random
@@ -47,14 +55,17 @@ def held_out(model: Any, X: Any, labels: np.ndarray) -> HeldOut | None:
         return None
     f = np.empty(len(rows))
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    template = unfitted_copy(model)
+    template, lost = unfitted_copy(model), []
     for train, test in folds.split(np.zeros(len(rows)), y):
         fitted = clone(template)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fitted.fit(_part(model, X, rows[train], rows[train]), y[train])
         f[test] = fitted.decision_function(_part(model, X, rows[test], rows[train]))
-    return HeldOut(f, y, folds.get_n_splits(), len(rows) < len(labels))
+        if groups:
+            lost.append(losses(fitted.decision_function, X, rows[test], y[test], groups, folds.get_n_splits()))
+    tried = np.array(lost) if lost else None
+    return HeldOut(f, y, folds.get_n_splits(), len(rows) < len(labels), tried)
 
 
 def sensitivity(

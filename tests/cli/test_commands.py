@@ -88,8 +88,16 @@ def test_fit_inspect_predict_report(bank, ranking, tmp_path, capfd):
     model, page = tmp_path / "m.usmo", tmp_path / "page.html"
     assert called(capfd, "fit", bank / "bank.csv", *FIXED, "--model", model) == f"{model}\n"
     shown = called(capfd, "inspect", model)
-    for line in ("class: Pipeline", "certificate:", "    label: known", "    prior: 0.2"):
+    for line in (f"{model}: PUSVC", "prior 0.2000 (given)", "lambda 0.01 (given)", "kernel rbf", "label: known"):
         assert line in shown.splitlines()
+    for part in (
+        "made on 20",
+        "known positives\n",
+        "command: usmo fit ",
+        "% of the optimum",
+        "columns:\n  age: number",
+    ):
+        assert part in shown
     scored = called(capfd, "predict", model, bank / "bank.csv", "--output", tmp_path / "scores.csv")
     assert scored == ""
     same_scores(rows_of((tmp_path / "scores.csv").read_text()), ranking)

@@ -87,3 +87,47 @@ def test_no_cell_of_a_csv_ranking_runs_in_a_spreadsheet(people, capfd):
     assert min(float(row["score"]) for row in found) < 0  # numbers with a sign stay numbers
     exact = json.loads(called(capfd, "rank", people / "t.csv", *OPTIONS, "--columns", "note", "--json"))
     assert {row["note"] for row in exact["ranking"]} == {"=1+1", "-3 kg", "plain"}
+
+
+def test_a_model_given_for_a_table_and_a_table_for_a_model_are_named_as_such(people, capfd):
+    table, model = str(people / "t.csv"), str(people / "m.usmo")
+    called(capfd, "fit", table, *OPTIONS, "--model", model)
+    for arguments, message in (
+        (["rank", model, *OPTIONS], f"{model} is a model file, not a table"),
+        (["predict", model, model], f"{model} is a model file, not a table"),
+        (["predict", table, model], f"{table} is a table, not a model file"),
+        (["inspect", table], f"{table} is a table, not a model file"),
+    ):
+        assert main(arguments) == 1
+        assert message in capfd.readouterr().err
+
+
+def test_one_known_positive_gives_a_ranking_and_a_page(people, capfd):
+    lines = (people / "t.csv").read_text().splitlines()
+    text = "\n".join([*lines[:2], *(line.removesuffix("yes") for line in lines[2:])])
+    (people / "one.csv").write_text(text)
+    capfd.readouterr()
+    options = ["--label-column", "known", "--positive", "yes", "--report", str(people / "r.html")]
+    assert main(["rank", str(people / "one.csv"), *options]) == 0
+    out, err = capfd.readouterr()
+    assert len(rows_of(out)) == 59
+    assert "60 rows, 1 known positive," in err
+    assert "nothing can be estimated from 1 known positive: --prior 0.05 and --lam 0.01 assumed" in err
+    page = (people / "r.html").read_text()
+    assert "1 known positive says little about" in page
+    assert "1 known positives" not in page + err
+
+
+def test_a_command_without_use_says_so(people, capfd):
+    noise = pl.DataFrame(
+        {
+            "x": [(i * 7919) % 1009 for i in range(400)],
+            "known": ["yes" if i % 9 == 0 else None for i in range(400)],
+        }
+    )
+    noise.with_columns(z=pl.Series([(i * 104729) % 997 for i in range(400)])).write_csv(people / "noise.csv")
+    capfd.readouterr()
+    options = ["--label-column", "known", "--positive", "yes", "--prior", "0.2"]
+    assert main(["rank", str(people / "noise.csv"), *options]) == 0
+    err = capfd.readouterr().err
+    assert "no better than chance" in err or "no better than marking nothing" in err

@@ -108,6 +108,7 @@ def test_a_known_positive_alone_gives_a_page_with_its_doubts():
     known = np.arange(len(X)) == np.flatnonzero(known)[0]
     page = Page(build(model=PUSVC(0.2).fit(X, known), X=X, known=known))
     assert "1 known positives" not in page.text
+    assert "1 known positive says little about probabilities" in page.text
     assert "Which columns matter" in page.text
 
 
@@ -116,8 +117,8 @@ def test_few_known_positives_are_said_to_be_few():
     known = known & (np.cumsum(known) <= 6)
     model = PUSVC(lam="cv").fit(X, known)
     page = Page(build(model=model, X=X, known=known, sensitivity=None))
-    assert "6 known positives say little about the share of positives and λ" in page.text
+    assert "6 known positives say little about the share of positives, λ and probabilities" in page.text
     assert (
-        "6 known positives say little about λ:"
+        "6 known positives say little about λ and probabilities:"
         in Page(build(model=PUSVC(0.2, lam="cv").fit(X, known), X=X, known=known, sensitivity=None)).text
     )

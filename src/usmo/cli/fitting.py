@@ -22,6 +22,7 @@ from usmo.cli.answers import (
 )
 from usmo.cli.features import with_kernel
 from usmo.cli.messages import Messages, as_rows, command, put_json
+from usmo.cli.model_summary import summary_of
 from usmo.cli.options import TableOptions
 from usmo.cli.outputs import Outputs, check_targets
 from usmo.cli.task import Task, classifier, pipeline, read_task
@@ -105,7 +106,8 @@ class FittedTask:
                 )  # fmt: skip
         if model_file is not None:
             extra = {
-                "training": mark, "columns": task.table.roles, "source": task.table.source, "options": self.options
+                "training": mark, "columns": task.table.roles, "source": task.table.source, "options": self.options,
+                "summary": summary_of(self.model, task.encoder, self.counts, self.quality, command()),
             }  # fmt: skip
             with outputs.file(model_file) as stream:
                 save(pipeline(task.encoder, self.model), stream, extra=extra)
@@ -123,7 +125,7 @@ def with_few_positives(options: dict[str, Any], task: Task, messages: Messages) 
     if assumed:
         shown = " and ".join(f"--{name} {value}" for name, value in assumed.items())
         messages.say(
-            f"note: nothing can be estimated from 1 known positive: {shown} is assumed. The order of the rows depends "
+            f"note: nothing can be estimated from 1 known positive: {shown} assumed. The order of the rows depends "
             "little on that, the number marked does"
         )
     return {**options, **assumed}

@@ -10,7 +10,9 @@ import numpy as np
 import usmo.report
 from usmo.cli.answers import beside, chosen_columns, name_columns, score_columns, source_arguments, write_answer
 from usmo.cli.features import titles
+from usmo.cli.file_kinds import need_model, need_table
 from usmo.cli.messages import Messages, as_rows, command, put_json
+from usmo.cli.model_summary import lines_of
 from usmo.cli.outputs import Outputs, check_targets
 from usmo.cli.task import excluded_columns, row_names
 from usmo.estimators.counts import count_marked
@@ -24,6 +26,7 @@ from usmo.system.words import quantity
 
 
 def _description(model_file: str) -> dict[str, Any]:
+    need_model(model_file)
     try:
         return describe(model_file)
     except FileNotFoundError:
@@ -45,6 +48,7 @@ def _read(
     model: Any, data: str, excluded: list[str], format: str | None, max_bytes: float | None, embeddings: str | None
 ) -> Sheet:
     """The table, with the columns as text that are text in the training table, and the vectors beside it."""
+    need_table(data)
     encoder = model.named_steps["columns"]
     sheet = read(data, format=format, text=[*excluded, *encoder.named("text")], max_bytes=max_bytes)
     if embeddings is not None:
@@ -109,19 +113,8 @@ def inspect(model_file: str, as_json: bool) -> None:
     if as_json:
         put_json(description)
         return
-    for line in _lines(description, ""):
+    for line in lines_of(model_file, description):
         click.echo(printable(line))
-
-
-def _lines(values: dict[str, Any], indent: str) -> list[str]:
-    lines = []
-    for name, value in values.items():
-        if isinstance(value, dict) and value:
-            lines += [f"{indent}{name}:", *_lines(value, indent + "  ")]
-        else:
-            text = str(value)
-            lines.append(f"{indent}{name}: {text if len(text) <= 200 else text[:200] + '…'}")
-    return lines
 
 
 def report(

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 import usmo
 from usmo.cli.answers import id_column
 from usmo.cli.features import encoder_of, feature_sheet, titles
+from usmo.cli.file_kinds import need_table
 from usmo.cli.messages import Messages
 from usmo.cli.options import TableOptions
 from usmo.columns import TableEncoder
@@ -44,6 +45,7 @@ class Task:
 
 def read_task(messages: Messages, table: TableOptions) -> Task:
     """Read and encode a table, and say how each column was encoded."""
+    need_table(table.data)
     excluded = excluded_columns(table.roles)
     kept = [*excluded, *table.text_column]
     sheet = read(table.data, format=table.format, text=kept, max_bytes=table.max_bytes)

@@ -76,8 +76,9 @@ def _about_estimates(model: Any, counts: Counts) -> list[str]:
     estimated = model.prior == "estimate" and not hasattr(model, "propensity_")
     chosen = hasattr(model, "selection_")
     found = []
-    if counts.positives < FEW_POSITIVES and (estimated or chosen):
-        what = " and ".join((["the share of positives"] if estimated else []) + (["λ"] if chosen else []))
+    if counts.positives < FEW_POSITIVES:
+        parts = [*(["the share of positives"] if estimated else []), *(["λ"] if chosen else []), "probabilities"]
+        what = " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
         few = quantity(counts.positives, "known positive says", "known positives say")
         advice = " Give the share if you know it (--prior)." if estimated else ""
         found.append(f"{few} little about {what}: the order of the rows is surer than the number marked.{advice}")

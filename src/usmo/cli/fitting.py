@@ -25,6 +25,7 @@ from usmo.cli.messages import Messages, as_rows, command, put_json
 from usmo.cli.model_summary import summary_of
 from usmo.cli.options import TableOptions
 from usmo.cli.outputs import Outputs, check_targets
+from usmo.cli.progress import RANK, READ, REPORT, RunProgress
 from usmo.cli.task import Task, classifier, pipeline, read_task
 from usmo.estimators.counts import Counts
 from usmo.files import fingerprint, save
@@ -131,10 +132,17 @@ def with_few_positives(options: dict[str, Any], task: Task, messages: Messages) 
     return {**options, **assumed}
 
 
-def _fitted(messages: Messages, task: Task, options: dict[str, Any]) -> FittedTask:
+def _progress(messages: Messages, options: dict[str, Any], report: str | None) -> RunProgress:
+    progress = RunProgress.of(
+        messages, prior=options["prior"] == "estimate", lam=options["lam"] == "cv", report=report is not None
+    )
+    progress.begin(READ)
+    return progress
+
+
+def _fitted(messages: Messages, progress: RunProgress, task: Task, options: dict[str, Any]) -> FittedTask:
     model = classifier(**options, verbose=1 if messages.live else 0)
-    messages.say("fitting")
-    with messages.during_fit():
+    with messages.during_fit(), progress.fitting():
         return FittedTask(task, options, model.fit(task.X, task.y, propensity=task.propensity))
 
 
@@ -156,14 +164,18 @@ def rank(
     """Fit, and rank the unlabelled rows; ``options`` are those of the classifier."""
     check_targets([table.data], {"--report": report, "--model": model_file}, {"--output": output})
     with Messages(quiet) as messages, Outputs() as outputs:
+        progress = _progress(messages, options, report)
         task = read_task(messages, table)
         names = chosen_columns(columns, task.sheet, task.table.roles)
         options = with_few_positives(with_kernel(options, task.encoder, messages), task, messages)
         if dry_run:
             put_json(_plan(task, options, {"output": output, "report": report, "model": model_file}))
             return
-        fitted = _fitted(messages, task, options)
+        fitted = _fitted(messages, progress, task, options)
+        progress.begin(RANK)
         ranked = fitted.ranked(top, names)
+        if report is not None:
+            progress.begin(REPORT)
         fitted.stage(outputs, model_file, report, _LISTED if top is None else top, output)
         if output != "-":
             with outputs.file(output) as stream:
@@ -194,12 +206,15 @@ def fit(
         cluster.fit(scheduler, table, model_file, as_json, quiet, dry_run, options)
         return
     with Messages(quiet) as messages, Outputs() as outputs:
+        progress = _progress(messages, options, report)
         task = read_task(messages, table)
         options = with_few_positives(with_kernel(options, task.encoder, messages), task, messages)
         if dry_run:
             put_json(_plan(task, options, {"report": report, "model": model_file}))
             return
-        fitted = _fitted(messages, task, options)
+        fitted = _fitted(messages, progress, task, options)
+        if report is not None:
+            progress.begin(REPORT)
         fitted.stage(outputs, model_file, report, _LISTED)
         for line in fitted.sentences():
             messages.say(line)

@@ -55,7 +55,7 @@ def make_customers(
     settled = 1.7 * np.log(income / 2400.0) + 0.6 * np.log1p(np.maximum(balance, 0.0) / 3000.0)
     settled += 1.4 * np.exp(-since_contact / 60.0) + 0.9 * np.tanh((years - 4.0) / 3.0) - 0.5 * (region == 1)
     busy = 2.2 * newsletter + 0.14 * logins - 0.07 * np.maximum(age - 30.0, 0.0) - 2.0
-    wish = 2.6 * np.logaddexp(1.6 * settled, 1.6 * busy) + rng.logistic(size=n)
+    wish = 8.0 * np.logaddexp(1.6 * settled, 0.8 * busy) + rng.logistic(size=n)
     positive = wish > np.quantile(wish, 1.0 - _SHARE)
     known = np.zeros(n, dtype=bool)
     known[rng.permutation(np.flatnonzero(positive))[:n_known]] = True

@@ -24,6 +24,9 @@ sample."""
 DECIMALS = 9
 """Values of f that agree to so many decimals are equal: rounding differs between blocks, machines and cores."""
 
+_NOISE = 1e-8
+"""Range of f up to which its differences are rounding, whatever the solver's precision."""
+
 _MARGIN = 1e-6
 """Relative distance of the threshold from the extreme values if all rows fall on one side."""
 
@@ -44,6 +47,10 @@ def threshold_at_prior(shards: Shards, prior: float) -> float:
     the quantile are gathered.
     """
     low, high, share = -np.inf, np.inf, prior
+    least, greatest = extremes(shards)
+    margin = _MARGIN * (1.0 + max(abs(least), abs(greatest)))
+    if greatest - least <= _NOISE:  # nothing was learnt: all rows on one side
+        return least - margin if prior > 0.5 else greatest + margin
     _, mass, count = shards.merge(_masses, low, high).sums
     total, room = mass, 2.0 * 10.0**-DECIMALS
     while count > _SORTED:
@@ -59,7 +66,6 @@ def threshold_at_prior(shards: Shards, prior: float) -> float:
     f, weight = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     at = prior_threshold(f, share, sample_weight=weight)
     low, high = float(f.min()), float(f.max())
-    margin = _MARGIN * (1.0 + max(abs(low), abs(high)))
     return high + margin if at >= high else low - margin if at < low else at
 
 
@@ -69,10 +75,10 @@ def share_above(shards: Shards, at: float) -> tuple[float, float]:
     return above / (above + below), largest / (above + below)
 
 
-def value_range(shards: Shards) -> float:
-    """max f - min f."""
+def extremes(shards: Shards) -> tuple[float, float]:
+    """The smallest and the largest f."""
     high, minus_low = shards.merge(_extremes).maxima
-    return float(high + minus_low)
+    return -float(minus_low), float(high)
 
 
 def _extremes(shard: ValueShard) -> Partial:

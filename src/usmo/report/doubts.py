@@ -9,11 +9,14 @@ import numpy as np
 from usmo.core.arrays import Array
 from usmo.estimators.counts import Counts
 from usmo.estimators.fit_warnings import fit_precision
-from usmo.metrics import pu_precision, pu_recall, pu_roc_auc
+from usmo.metrics import prior_threshold, pu_precision, pu_recall, pu_roc_auc
 from usmo.system.words import quantity
 
 FEW_POSITIVES = 20
 """Known positives below which prior and λ are weakly determined."""
+
+_FEWEST = 5
+"""Fewest different known positives, and unlabelled rows, from which quality is estimated."""
 
 _WIDE = 3.0
 """Ratio of the ends of the prior's interval from which the number of positives is called uncertain."""
@@ -28,19 +31,22 @@ class Quality(NamedTuple):
     n_positives: int
 
     @classmethod
-    def of(cls, labels: np.ndarray, f: Array, prior: float, scenario: str) -> Quality | None:
-        """From held-out decision values; None without known positives or unlabelled rows among them."""
+    def of(
+        cls, labels: np.ndarray, f: Array, prior: float, scenario: str, weight: Array | None = None
+    ) -> Quality | None:
+        """From held-out decision values of different rows; None if there are too few to tell."""
         used = (labels >= 0) | (scenario == "censored")
         y, f = np.maximum(labels, 0)[used], f[used]
-        if not (y == 1).any() or not (y == 0).any() or not np.isfinite(f).all():
+        weight = np.ones(len(f)) if weight is None else weight[used]
+        if min(np.count_nonzero(y == 1), np.count_nonzero(y == 0)) < _FEWEST or not np.isfinite(f).all():
             return None
-        sample = f if scenario == "censored" else f[y == 0]
+        sample = y >= 0 if scenario == "censored" else y == 0
         prior = min(max(prior, 1e-9), 1.0 - 1e-9)
-        at = float(np.quantile(sample, 1.0 - prior))
-        recall = pu_recall(y, f, threshold=at)
-        precision = pu_precision(y, f, prior=prior, scenario=scenario, threshold=at)
-        auc = pu_roc_auc(y, f, prior=prior, scenario=scenario)
-        return cls(float(recall), float(precision), float(auc), int((y == 1).sum()))
+        common: dict[str, Any] = {"prior": prior, "scenario": scenario, "sample_weight": weight}
+        at = prior_threshold(f[sample], prior, sample_weight=weight[sample])
+        recall, precision = (measure(y, f, threshold=at, **common) for measure in (pu_recall, pu_precision))
+        known = round(float(weight[y == 1].sum()))
+        return cls(float(recall), float(precision), float(pu_roc_auc(y, f, **common)), known)
 
 
 def cross_validated_quality(model: Any, labels: np.ndarray) -> Quality | None:
@@ -48,7 +54,8 @@ def cross_validated_quality(model: Any, labels: np.ndarray) -> Quality | None:
     selection = getattr(model, "selection_", None)
     if selection is None or hasattr(model, "propensity_"):
         return None
-    return Quality.of(labels[selection.rows], selection.held_out, float(model.prior_), model.scenario)
+    rows, f = selection.rows, selection.held_out
+    return Quality.of(labels[rows], f, float(model.prior_), model.scenario, selection.weight)
 
 
 def doubts(model: Any, f: Array, counts: Counts, quality: Quality | None) -> list[str]:

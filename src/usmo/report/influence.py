@@ -25,7 +25,7 @@ MOST_GROUPS = 120
 _MOST_WIDTH = 3_000
 """Columns of a sparse X up to which its rows are made dense."""
 
-_EVALUATED = 60_000
+_EVALUATED = 40_000
 """Rows evaluated for the effects, and again for the losses: some seconds at thousands of support vectors."""
 
 _OTHERS = 16

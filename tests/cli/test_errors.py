@@ -61,10 +61,13 @@ USAGE = {
     "prior above 1": (f"{RANK} --prior 1.5", "'--prior': must be 'estimate' or a number between 0 and 1, got '1"),
     "prior is text": (f"{RANK} --prior half", "must be 'estimate' or a number between 0 and 1, got 'half'"),
     "prior is nan": (f"{RANK} --prior nan", "must be 'estimate' or a number between 0 and 1, got 'nan'"),
-    "lam is 0": (f"{RANK} --lam 0", "'--lam': must be 'cv' or a positive number, got '0'"),
-    "lam is infinite": (f"{RANK} --lam inf", "must be 'cv' or a positive number, got 'inf'"),
+    "lam is 0": (f"{RANK} --lam 0", "'--lam': must be 'auto', 'cv' or a positive number, got '0'"),
+    "lam is infinite": (f"{RANK} --lam inf", "must be 'auto', 'cv' or a positive number, got 'inf'"),
     "gamma is text": (f"{RANK} --gamma x", "'--gamma': must be 'scale', 'auto' or a positive number, got 'x'"),
-    "bad kernel": (f"{RANK} --kernel cubic", "'cubic' is not one of 'rbf', 'linear', 'poly'"),
+    "bad kernel": (f"{RANK} --kernel cubic", r"'cubic' is not one of 'auto', 'forest\+rbf', 'forest', 'rbf'"),
+    "trees and an approximation": (
+        f"{RANK} --kernel forest --approximation nystroem", "'forest' does not go with --approximation nystroem"
+    ),
     "bad scenario": (f"{RANK} --scenario both", "'both' is not one of 'case-control', 'censored'"),
     "top of 0": (f"{RANK} --top 0", "0 is not in the range x>=1"),
     "bad seed": (f"{RANK} --seed 1.5", "'1.5' is not a valid integer range"),

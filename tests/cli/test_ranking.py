@@ -112,7 +112,7 @@ def test_one_known_positive_gives_a_ranking_and_a_page(people, capfd):
     out, err = capfd.readouterr()
     assert len(rows_of(out)) == 59
     assert "60 rows, 1 known positive," in err
-    assert "nothing can be estimated from 1 known positive: --prior 0.05 and --lam 0.01 assumed" in err
+    assert "nothing can be estimated from 1 known positive: --prior 0.05 assumed" in err
     page = (people / "r.html").read_text()
     assert "1 known positive says little about" in page
     assert "1 known positives" not in page + err

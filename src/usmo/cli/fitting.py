@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 import usmo.report
+from usmo import PUSVCCV
 from usmo.cli.answers import (
     beside,
     chosen_columns,
@@ -33,8 +34,8 @@ from usmo.report.doubts import Quality, cross_validated_quality, doubts
 from usmo.report.ranking import Ranking
 from usmo.report.source import cells
 
-_ASSUMED_PRIOR, _ASSUMED_LAM = 0.05, 0.01
-"""Prior and λ with a single known positive."""
+_ASSUMED_PRIOR = 0.05
+"""The prior with a single known positive."""
 
 _LISTED = 100
 """Rows in the ranking table of a report, unless --top says otherwise."""
@@ -122,7 +123,9 @@ def with_few_positives(options: dict[str, Any], task: Task, messages: Messages) 
     if options["prior"] == "estimate" and task.propensity is None:
         assumed["prior"] = _ASSUMED_PRIOR
     if options["lam"] == "cv":
-        assumed["lam"] = _ASSUMED_LAM
+        assumed["lam"] = "auto"
+    if options["kernel"] == "auto":
+        assumed["kernel"] = "forest+rbf"
     if assumed:
         shown = " and ".join(f"--{name} {value}" for name, value in assumed.items())
         messages.say(
@@ -143,7 +146,15 @@ def _progress(messages: Messages, options: dict[str, Any], report: str | None) -
 def _fitted(messages: Messages, progress: RunProgress, task: Task, options: dict[str, Any]) -> FittedTask:
     model = classifier(**options, verbose=1 if messages.live else 0)
     with messages.during_fit(), progress.fitting():
-        return FittedTask(task, options, model.fit(task.X, task.y, propensity=task.propensity))
+        model.fit(task.X, task.y, propensity=task.propensity)
+    if isinstance(model, PUSVCCV):
+        choice = model.kernel_choice_
+        measured = ", ".join(f"{name} {auc:.3f}" for name, auc in zip(choice.kernels, choice.auc, strict=True))
+        messages.say(
+            f"kernel {choice.kernel}: share of held-out pairs of a known positive and another row in order: {measured}"
+        )
+        model = model.best_estimator_
+    return FittedTask(task, options, model)
 
 
 def _plan(task: Task, options: dict[str, Any], outputs: dict[str, str | None]) -> dict[str, Any]:
@@ -167,7 +178,7 @@ def rank(
         progress = _progress(messages, options, report)
         task = read_task(messages, table)
         names = chosen_columns(columns, task.sheet, task.table.roles)
-        options = with_few_positives(with_kernel(options, task.encoder, messages), task, messages)
+        options = with_few_positives(with_kernel(options, task.encoder, len(task.y), messages), task, messages)
         if dry_run:
             put_json(_plan(task, options, {"output": output, "report": report, "model": model_file}))
             return
@@ -208,7 +219,7 @@ def fit(
     with Messages(quiet) as messages, Outputs() as outputs:
         progress = _progress(messages, options, report)
         task = read_task(messages, table)
-        options = with_few_positives(with_kernel(options, task.encoder, messages), task, messages)
+        options = with_few_positives(with_kernel(options, task.encoder, len(task.y), messages), task, messages)
         if dry_run:
             put_json(_plan(task, options, {"report": report, "model": model_file}))
             return

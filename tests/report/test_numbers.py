@@ -115,6 +115,6 @@ def test_more_rows_than_the_limit_are_sampled_and_the_page_says_so(model, rows, 
     assert "on a random sample of the rows; the counts are scaled to all of them" in page
     assert f"The decision marks {counts.marked}." in page
     censored = PUSVC(0.5, lam=0.01, scenario="censored").fit(X, known)
-    taken = refits._rows(censored, known)
+    taken = refits._rows(censored, known, 100)
     assert len(taken) == 100
     assert known[taken].mean() == pytest.approx(known.mean(), abs=0.01)

@@ -32,10 +32,14 @@ from usmo.estimators.counts import Counts
 from usmo.files import fingerprint, save
 from usmo.report.doubts import Quality, cross_validated_quality, doubts
 from usmo.report.ranking import Ranking
+from usmo.report.refits import held_out
 from usmo.report.source import cells
 
 _ASSUMED_PRIOR = 0.05
 """The prior with a single known positive."""
+
+_HELD_OUT_ROWS = 1_500
+"""Rows of the sample on which a command estimates quality: about a second."""
 
 _LISTED = 100
 """Rows in the ranking table of a report, unless --top says otherwise."""
@@ -61,8 +65,11 @@ class FittedTask:
 
     @cached_property
     def quality(self) -> Quality | None:
-        """Estimates on the rows held out by the choice of λ."""
-        return cross_validated_quality(self.model, self.task.y)
+        """Estimates on rows held out by the choice of λ, or else by three fits to a sample of the rows."""
+        if hasattr(self.model, "selection_"):
+            return cross_validated_quality(self.model, self.task.y)
+        held = held_out(self.model, self.task.X, self.task.y, most=_HELD_OUT_ROWS, parts=3)
+        return None if held is None else Quality.of(held.labels, held.f, self.model.prior_, self.model.scenario)
 
     def ranked(self, top: int | None, names: list[str]) -> dict[str, list[Any]]:
         """The columns of the ranking, highest decision value first, with these columns of the table."""

@@ -42,19 +42,22 @@ class HeldOut:
     lost: Array | None = None
 
 
-def held_out(model: Any, X: Any, labels: np.ndarray, groups: dict[str, Index] | None = None) -> HeldOut | None:
+def held_out(
+    model: Any, X: Any, labels: np.ndarray, groups: dict[str, Index] | None = None, *,
+    most: int | None = None, parts: int = FEWEST,
+) -> HeldOut | None:  # fmt: skip
     """Decision values of each row from a model fitted on the other folds; None if P or U has too few rows.
 
-    With ``groups``, columns of X by column of the table, each fold also tries what shuffling a column costs.
+    At most ``most`` rows are used, in ``parts`` folds. With ``groups``, columns of X by column of the table, each fold also tries what shuffling a column costs.
     """
-    rows = _rows(model, labels)
+    rows = _rows(model, labels, ROWS if most is None else most)
     y = labels[rows]
     if hasattr(model, "propensity_"):  # the measures assume that positives were labelled at random
         return None
     if min(np.count_nonzero(y == 1), np.count_nonzero(y == 0)) < FEWEST:
         return None
     f = np.empty(len(rows))
-    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    folds = StratifiedKFold(parts, shuffle=True, random_state=0)
     template, lost = unfitted_copy(model), []
     for train, test in folds.split(np.zeros(len(rows)), y):
         fitted = clone(template)
@@ -77,7 +80,7 @@ def sensitivity(
     rows. If that fit does not give the model's decision values ``f`` (it was fitted
     with weights or propensities, or on other rows), the comparison would mislead.
     """
-    rows = _rows(model, labels)
+    rows = _rows(model, labels, ROWS)
     y = labels[rows]
     counts = [int(np.count_nonzero(y == kind)) for kind in (1, 0, -1)]
     if not counts[0] or not counts[1]:
@@ -102,17 +105,17 @@ def sensitivity(
     return replace(refits, positives=marked, expected=np.array(implied), sampled=sampled)
 
 
-def _rows(model: Any, labels: np.ndarray) -> Index:
-    """All rows, or a sample of ``ROWS``. In the censored scenario it keeps all shares, else labelled rows if it can."""
-    if len(labels) <= ROWS:
+def _rows(model: Any, labels: np.ndarray, most: int) -> Index:
+    """All rows, or a sample of ``most``. In the censored scenario it keeps all shares, else labelled rows if it can."""
+    if len(labels) <= most:
         return np.arange(len(labels))
     rng = np.random.default_rng(0)
     labelled, unlabelled = np.flatnonzero(labels), np.flatnonzero(labels == 0)
     if model.scenario == "censored":
-        take = max(1, round(ROWS * len(labelled) / len(labels)))
+        take = max(1, round(most * len(labelled) / len(labels)))
     else:
-        take = min(len(labelled), max(ROWS // 2, ROWS - len(unlabelled)))
-    parts = rng.choice(labelled, take, replace=False), rng.choice(unlabelled, ROWS - take, replace=False)
+        take = min(len(labelled), max(most // 2, most - len(unlabelled)))
+    parts = rng.choice(labelled, take, replace=False), rng.choice(unlabelled, most - take, replace=False)
     return np.sort(np.concatenate(parts))
 
 

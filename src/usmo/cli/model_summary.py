@@ -70,9 +70,8 @@ def _numbers(fitted: dict[str, Any]) -> list[str]:
             origin = f"estimated, between {interval[0]:.3f} and {interval[1]:.3f}"
         lines.append(f"prior {prior:.4f} ({origin})")
     if isinstance(lam, float):
-        lines.append(
-            f"lambda {lam:.3g} ({'chosen by cross-validation' if fitted.get('lam') == 'cv' else 'given'})"
-        )
+        origins = {"cv": "chosen by cross-validation", "auto": "the default of the kernel"}
+        lines.append(f"lambda {lam:.3g} ({origins.get(str(fitted.get('lam')), 'given')})")
     kernel = fitted.get("kernel")
     lines.append(f"kernel {kernel}" if isinstance(kernel, str) else "kernel linear")
     return lines

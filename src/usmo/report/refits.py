@@ -48,7 +48,8 @@ def held_out(
 ) -> HeldOut | None:  # fmt: skip
     """Decision values of each row from a model fitted on the other folds; None if P or U has too few rows.
 
-    At most ``most`` rows are used, in ``parts`` folds. With ``groups``, columns of X by column of the table, each fold also tries what shuffling a column costs.
+    At most ``most`` rows are used, in ``parts`` folds. With ``groups``, columns of X by column of the table, each fold
+    also tries what shuffling a column costs.
     """
     rows = _rows(model, labels, ROWS if most is None else most)
     y = labels[rows]

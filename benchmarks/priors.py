@@ -67,11 +67,14 @@ class _Shared:
         self.plain = ScorePrior._features
         self.scores: dict[Any, Any] = {}
 
-    def __call__(self, estimator: Any, X: Any, labelled: Any, weight: Any) -> Any:
+    def __call__(self, estimator: Any, X: Any, labelled: Any, weight: Any, repetition: int) -> Any:
         key = X.tobytes(), labelled.tobytes(), weight.tobytes()
         if key not in self.scores:
-            self.scores = {key: self.plain(estimator, X, labelled, weight)}
-        return self.scores[key]
+            self.scores = {key: {}}
+        found = self.scores[key]
+        if repetition not in found:
+            found[repetition] = self.plain(estimator, X, labelled, weight, repetition)
+        return found[repetition]
 
 
 def problems(draws: int) -> Iterator[tuple[str, float, str, int, Any, np.ndarray, float]]:

@@ -140,12 +140,12 @@ def test_commands_of_the_readme_give_the_ranking_shown(tmp_path, monkeypatch, ca
     for command in commands:
         assert main(command.split()) == 0
     shown, printed = (
-        re.findall(r"^\d,tumour-\d+,", output, re.MULTILINE) for output in (text, capsys.readouterr().out)
+        re.findall(r"^\d,\d+,C-\d+,", output, re.MULTILINE) for output in (text, capsys.readouterr().out)
     )
     assert shown == printed
     assert len(shown) == 3
     assert (tmp_path / "out.html").exists()
-    assert (tmp_path / "cancer.usmo").exists()
+    assert (tmp_path / "bank.usmo").exists()
 
 
 def test_links_between_documents_lead_to_files_and_headings():

@@ -48,9 +48,9 @@ def is_ranking(ranking, ids):
 
 
 def same_scores(rows, ranking):
-    scores = {row["id"]: float(row["score"]) for row in rows}
+    scores = {str(row["row"]): float(row["score"]) for row in rows}
     np.testing.assert_allclose(
-        [scores[row["id"]] for row in ranking], [float(r["score"]) for r in ranking], atol=2e-6
+        [scores[row["row"]] for row in ranking], [float(r["score"]) for r in ranking], atol=2e-6
     )
 
 
@@ -88,8 +88,16 @@ def test_fit_inspect_predict_report(bank, ranking, tmp_path, capfd):
     model, page = tmp_path / "m.usmo", tmp_path / "page.html"
     assert called(capfd, "fit", bank / "bank.csv", *FIXED, "--model", model) == f"{model}\n"
     shown = called(capfd, "inspect", model)
-    for line in ("class: Pipeline", "certificate:", "    label: known", "    prior: 0.2"):
+    for line in (f"{model}: PUSVC", "prior 0.2000 (given)", "lambda 0.01 (given)", "kernel rbf", "label: known"):
         assert line in shown.splitlines()
+    for part in (
+        "made on 20",
+        "known positives\n",
+        "command: usmo fit ",
+        "% of the optimum",
+        "columns:\n  age: number",
+    ):
+        assert part in shown
     scored = called(capfd, "predict", model, bank / "bank.csv", "--output", tmp_path / "scores.csv")
     assert scored == ""
     same_scores(rows_of((tmp_path / "scores.csv").read_text()), ranking)
@@ -145,7 +153,7 @@ def test_matrices_are_ranked_and_scored(tmp_path, capfd, name):
     else:
         dump_svmlight_file(X, known, str(tmp_path / name), zero_based=False)
     found = rows_of(called(capfd, "rank", tmp_path / name, *labels, "--model", tmp_path / "m.usmo"))
-    numbers = [int(row["id"].lstrip("r")) - 1 for row in found]
+    numbers = [int(row["row"]) - 1 for row in found]
     assert sorted(numbers) == np.flatnonzero(known == 0).tolist()
     assert hidden[numbers[:20]].mean() > 0.8  # a fifth of the unlabelled rows
     same_scores(rows_of(called(capfd, "predict", tmp_path / "m.usmo", tmp_path / name)), found)

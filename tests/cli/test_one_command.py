@@ -5,11 +5,11 @@ import os
 from pathlib import Path
 
 import polars as pl
-from sklearn.datasets import load_breast_cancer
 
 from tests.cli.command_line import FIXED, called, rows_of, table
 from usmo import PUSVC
 from usmo.cli import fitting
+from usmo.datasets import make_customers
 
 
 def test_the_decision_values_of_the_table_are_computed_once_per_command(tmp_path, monkeypatch, capfd):
@@ -31,33 +31,31 @@ def test_the_decision_values_of_the_table_are_computed_once_per_command(tmp_path
     monkeypatch.setattr(PUSVC, "decision_function", counted)
     files = ["--report", tmp_path / "x.html", "--model", tmp_path / "m.usmo"]
     result = json.loads(called(capfd, "rank", tmp_path / "t.csv", *FIXED, *files, "--json"))
-    assert evaluated == [60]
+    assert evaluated.count(60) == 1  # rows with a column replaced are others
     assert f"The decision marks {result['marked_positive']}." in (tmp_path / "x.html").read_text()
     assert sum(row["decision"] == "positive" for row in result["ranking"]) == result["marked_positive"]
     called(capfd, "fit", tmp_path / "t.csv", *FIXED, *files, "--json")
-    assert evaluated == [60, 60]
+    assert evaluated.count(60) == 2
 
 
 def test_the_table_of_the_demo_repeats_the_example_of_the_readme(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
-    assert called(capfd, "demo", "--write-table", "cancer.csv") == "cancer.csv\n"
-    cancer, (_, target) = pl.read_csv("cancer.csv"), load_breast_cancer(return_X_y=True)
-    assert cancer.columns[:2] == ["id", "mean_radius"]
-    assert cancer.shape == (569, 32)
-    known, malignant = (cancer["known"] == "yes").fill_null(False).to_numpy(), target == 0
-    assert known.sum() == 60
-    assert malignant[known].all()
-    assert cancer["known"].null_count() == 509
-    options = ["--label-column", "known", "--positive", "yes", "--id-column", "id"]
-    files = ["--report", "out.html", "--model", "cancer.usmo"]
-    ranking = rows_of(called(capfd, "rank", "cancer.csv", *options, *files, "--top", "3"))
-    assert len(ranking) == 3
-    assert malignant[[cancer["id"].to_list().index(row["id"]) for row in ranking]].all()
-    assert sorted(os.listdir()) == ["cancer.csv", "cancer.usmo", "out.html"]
-    again = json.loads(called(capfd, "demo", "--write-table", "cancer.csv", "--json"))
-    assert again == {"table": "cancer.csv", "rows": 569, "known_positives": 60}
-    assert pl.read_csv("cancer.csv").equals(cancer)
-    assert called(capfd, "demo", "--write-table", "-") == (tmp_path / "cancer.csv").read_text()
+    assert called(capfd, "demo", "--write-table", "bank.csv") == "bank.csv\n"
+    bank, (columns, positive) = pl.read_csv("bank.csv"), make_customers()
+    assert bank.columns == list(columns)
+    assert bank.shape == (1500, 12)
+    known = (bank["plan"] == "yes").fill_null(False).to_numpy()
+    assert (known.sum(), positive.sum()) == (80, 300)
+    assert positive[known].all()
+    options = ["--label-column", "plan", "--positive", "yes", "--report", "out.html", "--model", "bank.usmo"]
+    ranking = rows_of(called(capfd, "rank", "bank.csv", *options, "--top", "50"))
+    assert ranking[0]["id"] == bank["customer"][int(ranking[0]["row"]) - 1]
+    assert positive[[int(row["row"]) - 1 for row in ranking]].mean() > 0.6
+    assert sorted(os.listdir()) == ["bank.csv", "bank.usmo", "out.html"]
+    again = json.loads(called(capfd, "demo", "--write-table", "bank.csv", "--json"))
+    assert again == {"table": "bank.csv", "rows": 1500, "known_positives": 80}
+    assert pl.read_csv("bank.csv").equals(bank)
+    assert called(capfd, "demo", "--write-table", "-") == (tmp_path / "bank.csv").read_text()
 
 
 def test_a_staged_file_is_synced_and_renamed_once(tmp_path, monkeypatch, capfd):

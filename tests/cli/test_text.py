@@ -38,7 +38,7 @@ def papers(tmp_path):
 
 def subjects(output):
     """Whether each ranked row is about the subject of the known ones."""
-    return np.array([(int(row["id"]) - 1) % 2 == 0 for row in rows_of(output)])
+    return np.array([(int(row["row"]) - 1) % 2 == 0 for row in rows_of(output)])
 
 
 def test_rank_learns_from_text_with_nothing_else_said(papers, capfd):
@@ -55,13 +55,13 @@ def test_rank_learns_from_text_with_nothing_else_said(papers, capfd):
     assert ranked[:30].mean() > 0.9
     page, first = (papers / "r.html").read_text(), rows_of((papers / "o.csv").read_text())[0]
     titles = documents(N, length=4, seed=1)
-    assert titles[int(first["id"]) - 1] in page
+    assert titles[int(first["row"]) - 1] in page
     assert ">for " in page
     assert ">against " in page
     scores = rows_of(called(capfd, "predict", papers / "m.usmo", papers / "t.csv"))
-    assert {row["id"]: row["score"] for row in scores}[first["id"]] == first["score"]
+    assert {row["row"]: row["score"] for row in scores}[first["row"]] == first["score"]
     again = called(capfd, "report", papers / "m.usmo", papers / "t.csv", "--output", papers / "again.html")
-    assert titles[int(first["id"]) - 1] in Path(again.strip()).read_text()
+    assert titles[int(first["row"]) - 1] in Path(again.strip()).read_text()
 
 
 @pytest.mark.parametrize(

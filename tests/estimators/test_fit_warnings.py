@@ -84,10 +84,11 @@ def test_constant_optimum_warns(lam):
     X, y = concentric()
     options = {"lam": lam, "class_weight": None}
     for model in (LinearPUSVC(0.2, **options), PUSVC(0.2, kernel="linear", solver="blocks", **options)):
-        with pytest.warns(UserWarning, match="decision function is constant.*violation"):
+        with pytest.warns(UserWarning, match="decision function is constant.*precise to"):
             model.fit(X, y)
         assert np.linalg.norm(model.coef_) < 1e-3
-        assert not model.predict(X).any()
+        # the share of the prior, in the order of rounding, or no row if all are equal
+        assert np.count_nonzero(model.predict(X[30:])) in (0, 60)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         by_rbf = PUSVC(0.2, lam=lam).fit(X, y)

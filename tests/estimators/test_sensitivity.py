@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from tests.oracles import random_table
+from usmo.estimators.counts import expected_positives
 from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.ramp import RampPUSVC
-from usmo.estimators.sensitivity import expected_positives, prior_sensitivity, unfitted_copy
+from usmo.estimators.sensitivity import prior_sensitivity, unfitted_copy
 
 
 @pytest.fixture(scope="module")

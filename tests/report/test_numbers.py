@@ -10,6 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from tests.report.pages import Page, cells_of, page_of
 from usmo import PUSVC
+from usmo.estimators.counts import Counts
 from usmo.report import build, refits
 from usmo.report.formatting import chance, score
 
@@ -72,7 +73,8 @@ def test_quality_is_that_of_held_out_rows(model, rows, text):
 
 def test_other_priors_give_what_separate_fits_give(model, rows):
     X, known = rows
-    found = refits.sensitivity(model, X, known, model.decision_function(X), top=20)
+    f = model.decision_function(X)
+    found = refits.sensitivity(model, X, known, f, Counts.of(model, f, known), top=20)
     low, high = model.prior_interval_
     assert found.priors[0] == pytest.approx(low)
     assert found.priors[-1] == pytest.approx(high)
@@ -91,18 +93,28 @@ def test_a_fit_that_cannot_be_repeated_is_not_compared_with_others(rows):
     X, known = rows
     weight = np.where(X[:, 0] > 0, 1.0, 0.01)
     weighted = PUSVC(0.4, lam=0.01).fit(X, known, sample_weight=weight)
-    assert refits.sensitivity(weighted, X, known, weighted.decision_function(X), top=20) is None
+    f = weighted.decision_function(X)
+    assert refits.sensitivity(weighted, X, known, f, Counts.of(weighted, f, known), top=20) is None
     assert "Not computed for this report" in page_of(weighted, X, known).text
 
 
 def test_more_rows_than_the_limit_are_sampled_and_the_page_says_so(model, rows, monkeypatch):
     X, known = rows
     monkeypatch.setattr(refits, "ROWS", 100)
-    found = refits.sensitivity(model, X, known, model.decision_function(X), top=10)
+    f = model.decision_function(X)
+    counts = Counts.of(model, f, known)
+    found = refits.sensitivity(model, X, known, f, counts, top=10)
     assert found.sampled
     assert found.rows == 100 - known.sum()
-    assert "on a random sample of the rows, 60 of them unlabelled" in page_of(model, X, known).text
+    own = int(np.argmin(abs(found.priors - model.prior_)))
+    assert found.positives[own] == counts.marked  # of all rows, as everywhere on the page
+    np.testing.assert_allclose(
+        found.positives, found.priors * (~known).sum(), atol=1.5 * (~known).sum() / found.rows
+    )
+    page = page_of(model, X, known).text
+    assert "on a random sample of the rows; the counts are scaled to all of them" in page
+    assert f"The decision marks {counts.marked}." in page
     censored = PUSVC(0.5, lam=0.01, scenario="censored").fit(X, known)
-    taken = refits._rows(censored, known)
+    taken = refits._rows(censored, known, 100)
     assert len(taken) == 100
     assert known[taken].mean() == pytest.approx(known.mean(), abs=0.01)

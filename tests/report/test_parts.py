@@ -8,8 +8,9 @@ from scipy.spatial.distance import cdist
 from tests.oracles import random_table
 from usmo import LinearPUSVC
 from usmo.report import figures
-from usmo.report.explanations import close_columns, nearest_positives, raising_columns
-from usmo.report.formatting import chance, count, number, percent, score
+from usmo.report.explanations import nearest_positives, raising_columns
+from usmo.report.formatting import chance, number, percent, score
+from usmo.system.words import quantity
 
 
 @pytest.mark.parametrize("form", [np.asarray, np.float32, sparse.csr_matrix, sparse.csr_array])
@@ -40,20 +41,6 @@ def test_fewer_positives_than_three_are_all_named():
     X = np.arange(5.0)[:, None]
     found = nearest_positives(X, np.array([0, 1]), np.array([3, 4]))
     assert [f.rows.tolist() for f in found] == [[3, 4], [3, 4]]
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_close_columns_count_the_rows_as_close(form):
-    rng = np.random.default_rng(1)
-    X = np.c_[np.round(rng.normal(size=(60, 6)), 1), rng.integers(-3, 4, (60, 3))]
-    X[0, 6:] = X[50, 6:] = 0.0  # exactly as close as can be
-    rows, unlabelled, nearest = np.arange(10), np.arange(50), np.arange(50, 60)
-    for k, found in enumerate(close_columns(form(X), rows, nearest, unlabelled)):
-        centre = X[nearest[k]]
-        share = (abs(X[unlabelled] - centre) <= abs(X[rows[k]] - centre) + 1e-9).mean(axis=0)
-        expected = sorted(value for value in share if value <= 0.25)[:3]
-        assert [value for _, value in found] == pytest.approx(expected)
-        assert all(share[j] == pytest.approx(value) for j, value in found)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
@@ -103,7 +90,7 @@ def test_shares_are_said_in_words(share, said):
 
 
 def test_numbers_are_said_in_words():
-    assert (count(1, "row"), count(1757, "row")) == ("1 row", "1,757 rows")
+    assert (quantity(1, "row"), quantity(1757, "row")) == ("1 row", "1,757 rows")
     assert (number(-1.2e-13, 2), number(float("nan")), score(-0.25), score(12345.678)) == (
         "−1.2e−13", "–", "−0.250", "1.235e4"
     )  # fmt: skip

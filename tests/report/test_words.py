@@ -31,7 +31,7 @@ def test_titles_and_words_are_shown_and_are_no_markup():
     assert "<i>" not in page
     assert "“For” and “against”" in page
     assert "raised by" not in page
-    assert "raised by" in report.build(**options)
+    assert "What speaks for and against it" in report.build(**options)
     for name, length in (("titles", 39), ("words", 5)):
         with pytest.raises(ValueError, match=f"{name} must hold"):
             report.build(**options, **{name: ["x"] * length})

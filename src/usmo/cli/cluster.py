@@ -13,11 +13,13 @@ import numpy as np
 from scipy import sparse
 
 import usmo.dask
+from usmo.cli.answers import fit_sentences
 from usmo.cli.features import encoder_of, with_kernel
-from usmo.cli.messages import Messages, put_json
+from usmo.cli.messages import Messages, command, put_json
+from usmo.cli.model_summary import summary_of
 from usmo.cli.options import TableOptions
 from usmo.cli.outputs import Outputs
-from usmo.cli.task import classifier, describe_table, excluded_columns, fit_sentences, need_columns, pipeline
+from usmo.cli.task import classifier, describe_table, excluded_columns, need_columns, pipeline
 from usmo.columns import TableEncoder
 from usmo.files import save
 from usmo.io import Sheet, TableError, read
@@ -74,7 +76,8 @@ def fit(
         with messages.during_fit():
             model.fit(X, y)
         with outputs.file(model_file) as stream:
-            extra = {"columns": table.roles, "source": table.data, "options": options}
+            summary = summary_of(model, encoder, None, None, command())
+            extra = {"columns": table.roles, "source": table.data, "options": options, "summary": summary}
             save(pipeline(encoder, model.local()), stream, extra=extra)
         for line in fit_sentences(model):
             messages.say(line)

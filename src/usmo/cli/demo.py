@@ -1,21 +1,20 @@
-"""``usmo demo``: the classifier on data that ships with scikit-learn, or a table to try the other commands on."""
+"""``usmo demo``: the classifier on data that ships with scikit-learn, or a made-up table to try other commands on."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
-from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.datasets import load_digits
 from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score
 
 import usmo.report
 from usmo import PUSVC
 from usmo.cli.messages import Messages, put_json
 from usmo.cli.outputs import Outputs, check_targets
-from usmo.datasets import make_pu
+from usmo.datasets import make_customers, make_pu
+from usmo.estimators.counts import is_marked
 from usmo.io import write
 
-_KNOWN_DIGITS, _KNOWN_TUMOURS = 40, 60
+_KNOWN_DIGITS = 40
 
 
 def demo(report: str | None, write_table: str | None, as_json: bool) -> None:
@@ -26,7 +25,7 @@ def demo(report: str | None, write_table: str | None, as_json: bool) -> None:
     elif report is not None:
         raise click.BadParameter("does not go with --write-table", param_hint="--report")
     else:
-        _write_cancer_table(write_table, as_json)
+        _write_table(write_table, as_json)
 
 
 def _find_digits(report: str | None, as_json: bool) -> None:
@@ -43,7 +42,7 @@ def _find_digits(report: str | None, as_json: bool) -> None:
                     title="Find the 3s",
                 )  # fmt: skip
         outputs.put()
-    hidden, marked = digit[known == 0] == 3, f[known == 0] > 0
+    hidden, marked = digit[known == 0] == 3, is_marked(f[known == 0])
     result = {
         "known_positives": _KNOWN_DIGITS,
         "unlabelled": len(hidden),
@@ -62,22 +61,8 @@ def _find_digits(report: str | None, as_json: bool) -> None:
         click.echo(f"{name}: {value:.4g}" if isinstance(value, float) else f"{name}: {value}")
 
 
-def cancer_table() -> dict[str, list[Any]]:
-    """Breast Cancer Wisconsin (Diagnostic), UCI, CC BY 4.0, with most labels hidden.
-
-    The columns are ``id``, the 30 measurements, and ``known``: "yes" for 60 of the 212 malignant rows, else empty.
-    """
-    data = load_breast_cancer()
-    malignant = data.target == list(data.target_names).index("malignant")
-    known, _ = make_pu(malignant, n_positives=_KNOWN_TUMOURS, random_state=0)
-    names = [str(name).replace(" ", "_") for name in data.feature_names]
-    columns = {name: values.tolist() for name, values in zip(names, data.data.T, strict=True)}
-    ids = [f"tumour-{k:03d}" for k in range(1, len(known) + 1)]
-    return {"id": ids, **columns, "known": ["yes" if each else None for each in known]}
-
-
-def _write_cancer_table(target: str, as_json: bool) -> None:
-    table = cancer_table()
+def _write_table(target: str, as_json: bool) -> None:
+    table, _ = make_customers()
     if target == "-":
         write(table, "-")
         return
@@ -85,5 +70,7 @@ def _write_cancer_table(target: str, as_json: bool) -> None:
         with outputs.file(target) as stream:
             write(table, stream)
         outputs.put()
-    rows = {"table": target, "rows": len(table["id"]), "known_positives": _KNOWN_TUMOURS}
-    put_json(rows) if as_json else click.echo(target)
+    known = sum(value is not None for value in table["plan"])
+    put_json({"table": target, "rows": len(table["plan"]), "known_positives": known}) if as_json else click.echo(
+        target
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -10,14 +11,35 @@ import click
 
 import usmo.report
 from usmo import PUSVCCV
+from usmo.cli.answers import (
+    beside,
+    chosen_columns,
+    fit_sentences,
+    marked_sentence,
+    name_columns,
+    score_columns,
+    source_arguments,
+    write_answer,
+)
 from usmo.cli.features import with_kernel
-from usmo.cli.messages import Messages, as_rows, put_json
+from usmo.cli.messages import Messages, as_rows, command, put_json
+from usmo.cli.model_summary import summary_of
 from usmo.cli.options import TableOptions
 from usmo.cli.outputs import Outputs, check_targets
-from usmo.cli.task import Task, classifier, fit_sentences, pipeline, read_task, score_columns
+from usmo.cli.progress import RANK, READ, REPORT, RunProgress
+from usmo.cli.task import Task, classifier, pipeline, read_task
+from usmo.estimators.counts import Counts
 from usmo.files import fingerprint, save
-from usmo.io import write
+from usmo.report.doubts import Quality, cross_validated_quality, doubts
 from usmo.report.ranking import Ranking
+from usmo.report.refits import held_out
+from usmo.report.source import cells
+
+_ASSUMED_PRIOR = 0.05
+"""The prior with a single known positive."""
+
+_HELD_OUT_ROWS = 1_500
+"""Rows of the sample on which a command estimates quality: about a second."""
 
 _LISTED = 100
 """Rows in the ranking table of a report, unless --top says otherwise."""
@@ -36,14 +58,25 @@ class FittedTask:
         """The decision values of the table. All results of a command come from this one computation."""
         return Ranking(self.model.decision_function(self.task.X), self.task.y)
 
-    def ranked(self, top: int | None) -> dict[str, list[Any]]:
-        """The columns of the ranking, highest decision value first."""
-        rows = self.ranking.first(top)
-        return {
-            "rank": list(range(1, len(rows) + 1)),
-            "id": [self.task.ids[row] for row in rows],
-            **score_columns(self.model, self.ranking.f[rows]),
-        }
+    @cached_property
+    def counts(self) -> Counts:
+        """How many rows are marked, and how many the prior says."""
+        return Counts.of(self.model, self.ranking.f, self.task.y)
+
+    @cached_property
+    def quality(self) -> Quality | None:
+        """Estimates on rows held out by the choice of λ, or else by three fits to a sample of the rows."""
+        if hasattr(self.model, "selection_"):
+            return cross_validated_quality(self.model, self.task.y)
+        held = held_out(self.model, self.task.X, self.task.y, most=_HELD_OUT_ROWS, parts=3)
+        return None if held is None else Quality.of(held.labels, held.f, self.model.prior_, self.model.scenario)
+
+    def ranked(self, top: int | None, names: list[str]) -> dict[str, list[Any]]:
+        """The columns of the ranking, highest decision value first, with these columns of the table."""
+        rows, task = self.ranking.first(top), self.task
+        ids = None if task.table.id_column is None else task.ids
+        own = {"rank": list(range(1, len(rows) + 1)), **name_columns(rows, ids)}
+        return beside({**own, **score_columns(self.model, self.ranking.f[rows])}, cells(task.sheet, names, rows))
 
     def summary(self) -> dict[str, Any]:
         """The numbers of the fit, for JSON."""
@@ -52,40 +85,74 @@ class FittedTask:
             "prior": self.model.prior_,
             "prior_interval": list(getattr(self.model, "prior_interval_", [])),
             "lam": self.model.lam_,
-            "marked_positive": self.ranking.n_marked,
+            "marked_positive": self.counts.marked,
+            "expected_positive": round(self.counts.expected, 1),
+            "indistinguishable": self.counts.equal,
+            "quality": None if self.quality is None else self.quality._asdict(),
             "certificate": asdict(self.model.certificate_),
         }
 
     def sentences(self) -> list[str]:
         """The result in words."""
         prior, certificate = fit_sentences(self.model)
-        ranking = self.ranking
-        marked = f"{ranking.n_marked} of {len(ranking.unlabelled)} unlabelled rows are marked as positive"
-        return [prior, marked, certificate]
+        notes = [f"note: {each}" for each in doubts(self.model, self.ranking.f, self.counts, self.quality)]
+        return [prior, marked_sentence(self.counts), certificate, *notes]
 
-    def stage(self, outputs: Outputs, model_file: str | None, report: str | None, top: int) -> None:
-        """Write the report and the model to the stage."""
+    def stage(
+        self, outputs: Outputs, model_file: str | None, report: str | None, top: int, ranking: str = "-"
+    ) -> None:
+        """Write the report and the model to the stage; ``ranking`` is the file of the ranking."""
         task, mark = self.task, fingerprint(self.task.X, self.task.y)
         if report is not None:
             with outputs.file(report) as stream:
                 usmo.report.write(
                     stream, model=self.model, X=task.X, known=task.y, f=self.ranking.f, ids=task.ids,
                     source=task.table.source, columns=task.encoder.summary(),
-                    names=task.encoder.get_feature_names_out(), parameters=self.options, top=top, fingerprint=mark,
-                    titles=task.titles, words=task.encoder.words(),
+                    names=task.encoder.get_feature_names_out(), top=top, fingerprint=mark,
+                    parameters={**self.options, "command": command()},
+                    titles=task.titles, words=task.encoder.words(), **source_arguments(task.sheet, task.encoder),
+                    ranking_file="" if ranking == "-" else os.path.relpath(ranking, os.path.dirname(report) or "."),
                 )  # fmt: skip
         if model_file is not None:
             extra = {
-                "training": mark, "columns": task.table.roles, "source": task.table.source, "options": self.options
+                "training": mark, "columns": task.table.roles, "source": task.table.source, "options": self.options,
+                "summary": summary_of(self.model, task.encoder, self.counts, self.quality, command()),
             }  # fmt: skip
             with outputs.file(model_file) as stream:
                 save(pipeline(task.encoder, self.model), stream, extra=extra)
 
 
-def _fitted(messages: Messages, task: Task, options: dict[str, Any]) -> FittedTask:
+def with_few_positives(options: dict[str, Any], task: Task, messages: Messages) -> dict[str, Any]:
+    """The options; from a single known positive neither prior nor λ can be estimated, so both are assumed."""
+    if task.counts["known_positives"] > 1:
+        return options
+    assumed: dict[str, Any] = {}
+    if options["prior"] == "estimate" and task.propensity is None:
+        assumed["prior"] = _ASSUMED_PRIOR
+    if options["lam"] == "cv":
+        assumed["lam"] = "auto"
+    if options["kernel"] == "auto":
+        assumed["kernel"] = "forest+rbf"
+    if assumed:
+        shown = " and ".join(f"--{name} {value}" for name, value in assumed.items())
+        messages.say(
+            f"note: nothing can be estimated from 1 known positive: {shown} assumed. The order of the rows depends "
+            "little on that, the number marked does"
+        )
+    return {**options, **assumed}
+
+
+def _progress(messages: Messages, options: dict[str, Any], report: str | None) -> RunProgress:
+    progress = RunProgress.of(
+        messages, prior=options["prior"] == "estimate", lam=options["lam"] == "cv", report=report is not None
+    )
+    progress.begin(READ)
+    return progress
+
+
+def _fitted(messages: Messages, progress: RunProgress, task: Task, options: dict[str, Any]) -> FittedTask:
     model = classifier(**options, verbose=1 if messages.live else 0)
-    messages.say("fitting")
-    with messages.during_fit():
+    with messages.during_fit(), progress.fitting():
         model.fit(task.X, task.y, propensity=task.propensity)
     if isinstance(model, PUSVCCV):
         choice = model.kernel_choice_
@@ -109,30 +176,35 @@ def _plan(task: Task, options: dict[str, Any], outputs: dict[str, str | None]) -
 
 
 def rank(
-    table: TableOptions, top: int | None, output: str, report: str | None, model_file: str | None, as_json: bool,
-    quiet: bool, dry_run: bool, **options: Any,
+    table: TableOptions, top: int | None, columns: str | None, output: str, report: str | None,
+    model_file: str | None, as_json: bool, quiet: bool, dry_run: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Fit, and rank the unlabelled rows; ``options`` are those of the classifier."""
     check_targets([table.data], {"--report": report, "--model": model_file}, {"--output": output})
     with Messages(quiet) as messages, Outputs() as outputs:
+        progress = _progress(messages, options, report)
         task = read_task(messages, table)
-        options = with_kernel(options, task.encoder, len(task.y), messages)
+        names = chosen_columns(columns, task.sheet, task.table.roles)
+        options = with_few_positives(with_kernel(options, task.encoder, len(task.y), messages), task, messages)
         if dry_run:
             put_json(_plan(task, options, {"output": output, "report": report, "model": model_file}))
             return
-        fitted = _fitted(messages, task, options)
-        ranked = fitted.ranked(top)
-        fitted.stage(outputs, model_file, report, _LISTED if top is None else top)
+        fitted = _fitted(messages, progress, task, options)
+        progress.begin(RANK)
+        ranked = fitted.ranked(top, names)
+        if report is not None:
+            progress.begin(REPORT)
+        fitted.stage(outputs, model_file, report, _LISTED if top is None else top, output)
         if output != "-":
             with outputs.file(output) as stream:
-                write(ranked, stream)
+                write_answer(ranked, stream)
         for line in fitted.sentences():
             messages.say(line)
         outputs.put()
         if as_json:
             put_json({**fitted.summary(), "ranking": as_rows(ranked)})
         elif output == "-":
-            write(ranked, "-")
+            write_answer(ranked, "-")
         for name, path in (("report", report), ("model", model_file)):
             if path is not None:
                 messages.say(f"{name}: {path}")
@@ -152,12 +224,15 @@ def fit(
         cluster.fit(scheduler, table, model_file, as_json, quiet, dry_run, options)
         return
     with Messages(quiet) as messages, Outputs() as outputs:
+        progress = _progress(messages, options, report)
         task = read_task(messages, table)
-        options = with_kernel(options, task.encoder, len(task.y), messages)
+        options = with_few_positives(with_kernel(options, task.encoder, len(task.y), messages), task, messages)
         if dry_run:
             put_json(_plan(task, options, {"report": report, "model": model_file}))
             return
-        fitted = _fitted(messages, task, options)
+        fitted = _fitted(messages, progress, task, options)
+        if report is not None:
+            progress.begin(REPORT)
         fitted.stage(outputs, model_file, report, _LISTED)
         for line in fitted.sentences():
             messages.say(line)

@@ -14,6 +14,9 @@ import click
 from usmo.system.compilation import silent
 from usmo.system.terminal import printable
 
+_LINE = 78
+"""Characters of a passing line."""
+
 _FOR_DEVELOPERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning)
 
 
@@ -24,9 +27,24 @@ class Messages:
         self.quiet = quiet
         self.live = not quiet and sys.stderr.isatty()
         self._warnings_shown: set[str] = set()
+        self._line_shown = False
+
+    def show_line(self, text: str) -> None:
+        """Show a passing line on a terminal; the next line takes its place."""
+        with contextlib.suppress(OSError):
+            print(f"\r{text:<{_LINE}}", end="", file=sys.stderr, flush=True)
+            self._line_shown = True
+
+    def clear_line(self) -> None:
+        """Remove the passing line."""
+        if self._line_shown:
+            with contextlib.suppress(OSError):
+                print("\r" + " " * _LINE + "\r", end="", file=sys.stderr, flush=True)
+            self._line_shown = False
 
     def say(self, text: str) -> None:
         if not self.quiet:
+            self.clear_line()
             with contextlib.suppress(OSError):
                 print(f"usmo: {printable(text)}", file=sys.stderr, flush=True)
 
@@ -50,7 +68,13 @@ class Messages:
         return self
 
     def __exit__(self, *error: Any) -> None:
+        self.clear_line()
         self._caught.__exit__(*error)
+
+
+def command() -> str:
+    """The command that is running, as one would type it."""
+    return str(click.get_current_context().obj or "")
 
 
 def put_json(value: dict[str, Any]) -> None:

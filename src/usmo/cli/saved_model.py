@@ -5,20 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 import click
+import numpy as np
 
 import usmo.report
+from usmo.cli.answers import beside, chosen_columns, name_columns, score_columns, source_arguments, write_answer
 from usmo.cli.features import titles
-from usmo.cli.messages import Messages, as_rows, put_json
+from usmo.cli.file_kinds import need_model, need_table
+from usmo.cli.messages import Messages, as_rows, command, put_json
+from usmo.cli.model_summary import lines_of
 from usmo.cli.outputs import Outputs, check_targets
-from usmo.cli.task import excluded_columns, row_names, score_columns
+from usmo.cli.task import excluded_columns, row_names
+from usmo.estimators.counts import count_marked
 from usmo.files import describe, fingerprint, load
-from usmo.io import Sheet, TableError, labels, need_column, read, write
+from usmo.io import Sheet, TableError, labels, need_column, read
 from usmo.io.errors import no_file
 from usmo.io.vectors import NAME, with_vectors
+from usmo.report.source import cells
 from usmo.system.terminal import printable
+from usmo.system.words import quantity
 
 
 def _description(model_file: str) -> dict[str, Any]:
+    need_model(model_file)
     try:
         return describe(model_file)
     except FileNotFoundError:
@@ -40,6 +48,7 @@ def _read(
     model: Any, data: str, excluded: list[str], format: str | None, max_bytes: float | None, embeddings: str | None
 ) -> Sheet:
     """The table, with the columns as text that are text in the training table, and the vectors beside it."""
+    need_table(data)
     encoder = model.named_steps["columns"]
     sheet = read(data, format=format, text=[*excluded, *encoder.named("text")], max_bytes=max_bytes)
     if embeddings is not None:
@@ -59,7 +68,7 @@ def _encoded(model: Any, sheet: Sheet, excluded: list[str], unknown: str = "erro
 
 
 def predict(
-    model_file: str, data: str, id_column: str | None, embeddings: str | None, format: str | None,
+    model_file: str, data: str, id_column: str | None, columns: str, embeddings: str | None, format: str | None,
     max_bytes: float | None, output: str, unknown: str, as_json: bool, quiet: bool, dry_run: bool,
 ) -> None:  # fmt: skip
     """Score the rows of a table, in its order."""
@@ -72,7 +81,8 @@ def predict(
         sheet = _read(model, data, excluded, format, max_bytes, embeddings)
         if id_column is not None:
             need_column(sheet, id_column, "--id-column")
-        ids = row_names(sheet, id_name if id_name in sheet.names else None)
+        ids = row_names(sheet, id_name) if id_name in sheet.names else None
+        names = chosen_columns(columns, sheet, roles)
         try:
             X = _encoded(model, sheet, excluded, unknown)
         except TableError as error:
@@ -81,16 +91,20 @@ def predict(
             put_json({"would": "predict", "rows": sheet.n_rows, "features": int(X.shape[1]), "output": output})
             return
         f = model.named_steps["model"].decision_function(X)
-        scored = {"id": ids, **score_columns(model.named_steps["model"], f)}
-        messages.say(f"{int((f > 0).sum())} of {len(ids)} rows are marked as positive")
+        rows = np.arange(sheet.n_rows)
+        own = {**name_columns(rows, ids), **score_columns(model.named_steps["model"], f)}
+        scored = beside(own, cells(sheet, names, rows))
+        marked = count_marked(f)
+        are = "is" if marked == 1 else "are"
+        messages.say(f"{marked} of {quantity(len(f), 'row')} {are} marked as positive")
         if output != "-":
             with outputs.file(output) as stream:
-                write(scored, stream)
+                write_answer(scored, stream)
         outputs.put()
         if as_json:
             put_json({"rows": as_rows(scored)})
         elif output == "-":
-            write(scored, "-")
+            write_answer(scored, "-")
 
 
 def inspect(model_file: str, as_json: bool) -> None:
@@ -99,19 +113,8 @@ def inspect(model_file: str, as_json: bool) -> None:
     if as_json:
         put_json(description)
         return
-    for line in _lines(description, ""):
+    for line in lines_of(model_file, description):
         click.echo(printable(line))
-
-
-def _lines(values: dict[str, Any], indent: str) -> list[str]:
-    lines = []
-    for name, value in values.items():
-        if isinstance(value, dict) and value:
-            lines += [f"{indent}{name}:", *_lines(value, indent + "  ")]
-        else:
-            text = str(value)
-            lines.append(f"{indent}{name}: {text if len(text) <= 200 else text[:200] + '…'}")
-    return lines
 
 
 def report(
@@ -150,8 +153,9 @@ def report(
             usmo.report.write(
                 stream, model=model.named_steps["model"], X=X, known=known, ids=ids,
                 source="standard input" if data == "-" else data, columns=encoder.summary(),
-                names=encoder.get_feature_names_out(), parameters=extra.get("options"), top=top, fingerprint=mark,
-                titles=titles(sheet, encoder), words=encoder.words(),
+                names=encoder.get_feature_names_out(), top=top, fingerprint=mark,
+                parameters={**(extra.get("options") or {}), "command": command()},
+                titles=titles(sheet, encoder), words=encoder.words(), **source_arguments(sheet, encoder),
             )  # fmt: skip
         outputs.put()
         put_json({"report": output}) if as_json else click.echo(output)

@@ -10,13 +10,16 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 import usmo
+from usmo.cli.answers import id_column
 from usmo.cli.features import encoder_of, feature_sheet, titles
+from usmo.cli.file_kinds import need_table
 from usmo.cli.messages import Messages
 from usmo.cli.options import TableOptions
 from usmo.columns import TableEncoder
 from usmo.io import Sheet, TableError, labels, need_column, parse_numbers, read
 from usmo.io.errors import quote
 from usmo.io.labels import other_values
+from usmo.system.words import quantity
 
 _CANDIDATES = ("forest+rbf", "forest", "rbf", "linear")
 """Kernels that --kernel auto compares, the best on average first."""
@@ -24,13 +27,14 @@ _CANDIDATES = ("forest+rbf", "forest", "rbf", "linear")
 
 @dataclass(frozen=True)
 class Task:
-    """A table ready to fit: its labels (1, 0, -1), the ids of its rows, its encoded columns X, and propensities."""
+    """A table ready to fit: its labels (1, 0, -1), the ids of its rows, its encoded columns X, and the sheet."""
 
     table: TableOptions
     y: np.ndarray
     ids: list[str]
     encoder: TableEncoder
     X: Any
+    sheet: Sheet
     propensity: np.ndarray | None = None
     titles: list[str] | None = None
 
@@ -44,17 +48,22 @@ class Task:
 
 def read_task(messages: Messages, table: TableOptions) -> Task:
     """Read and encode a table, and say how each column was encoded."""
+    need_table(table.data)
     excluded = excluded_columns(table.roles)
     kept = [*excluded, *table.text_column]
     sheet = read(table.data, format=table.format, text=kept, max_bytes=table.max_bytes)
     need_columns(sheet, table.roles)
     y = labels(sheet, table.label_column, table.positive, table.negative).astype(int)
     propensity = propensities(sheet, table.propensity_column, y == 1)
-    ids = row_names(sheet, table.id_column)
     features = feature_sheet(sheet, table, excluded)
     encoder = encoder_of(table).fit(features)
-    task = Task(table, y, ids, encoder, encoder.transform(features), propensity, titles(sheet, encoder))
+    found = id_column(features, encoder) if table.id_column is None else None
+    table = table if found is None else table._replace(id_column=found)
+    ids = row_names(sheet, table.id_column)
+    task = Task(table, y, ids, encoder, encoder.transform(features), sheet, propensity, titles(sheet, encoder))
     describe_table(messages, table.source, task.counts, encoder)
+    if found is not None:
+        messages.say(f"  rows are named by column {found}; --id-column names another")
     others = {} if table.negative is not None else other_values(sheet, table.label_column, y)
     if others:
         shown = ", ".join(f"{quote(text)} ({n:,} rows)" for text, n in others.items())
@@ -99,8 +108,8 @@ def need_columns(sheet: Sheet, roles: Mapping[str, Any]) -> None:
 def describe_table(messages: Messages, source: str, counts: dict[str, int], encoder: TableEncoder) -> None:
     """Say how many rows a table has and how its columns were encoded."""
     width = len(encoder.get_feature_names_out())
-    shown = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counts.items())
-    messages.say(f"{source}: {shown}, {width} numeric columns")
+    shown = ", ".join(quantity(n, name.removesuffix("s").replace("_", " ")) for name, n in counts.items())
+    messages.say(f"{source}: {shown}, {quantity(width, 'numeric column')}")
     for line in encoder.summary():
         messages.say(f"  {line}")
 
@@ -136,24 +145,3 @@ def classifier(
 def pipeline(encoder: TableEncoder, model: Any) -> Pipeline:
     """The model with its preprocessing, as a model file stores it."""
     return Pipeline([("columns", encoder), ("model", model)])
-
-
-def score_columns(model: Any, f: np.ndarray) -> dict[str, list[Any]]:
-    """Decision values as the columns of a result: score, probability and decision."""
-    return {
-        "score": np.round(f, 6).tolist(),
-        "probability": np.round(model.calibration_(f), 6).tolist(),
-        "decision": ["positive" if value > 0 else "negative" for value in f],
-    }
-
-
-def fit_sentences(model: Any) -> list[str]:
-    """Prior and λ of a model, and its certificate, in words."""
-    low, high = getattr(model, "prior_interval_", (model.prior_, model.prior_))
-    origin = "given" if low == high == model.prior_ else f"estimated, between {low:.3f} and {high:.3f}"
-    certificate = model.certificate_
-    return [
-        f"prior {model.prior_:.3f} ({origin}); lambda {model.lam_:.3g}",
-        f"the objective is within {100 * max(certificate.relative_gap, 0.0):.2g} % of the optimum "
-        f"(gap {max(certificate.gap, 0.0):.1e}, computed independently of the solver)",
-    ]

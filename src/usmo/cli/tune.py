@@ -6,17 +6,18 @@ from typing import Any
 
 import click
 
-from usmo import PUSVCCV
+from usmo import PUSVC, PUSVCCV
 from usmo.cli.features import with_kernel
 from usmo.cli.messages import Messages, put_json
 from usmo.cli.options import TableOptions
-from usmo.cli.task import classifier, read_task
-from usmo.estimators.types import Rule
-from usmo.priors import ESTIMATORS
+from usmo.cli.task import Task, classifier, read_task
+from usmo.estimators.preparation import estimate_prior, prepare_table, seed_of, specification
+from usmo.estimators.types import Rule, Scenario
+from usmo.priors import DEFAULT, ESTIMATORS
 
 
 def prior(
-    table: TableOptions, scenario: str, method: str, seed: int, as_json: bool, quiet: bool, dry_run: bool
+    table: TableOptions, scenario: Scenario, method: str, seed: int, as_json: bool, quiet: bool, dry_run: bool
 ) -> None:
     """Estimate the share of positives by one or several methods."""
     names = list(ESTIMATORS) if method == "all" else [name.strip() for name in method.split(",")]
@@ -34,9 +35,8 @@ def prior(
         estimates: dict[str, dict[str, Any]] = {}
         for name in names:
             with messages.during_fit():
-                estimator = ESTIMATORS[name](scenario=scenario, random_state=seed).fit(task.X, task.y)
-            interval = [float(end) for end in estimator.interval_]
-            estimates[name] = {"prior": float(estimator.prior_), "interval": interval}
+                value, interval = _estimated(name, task, scenario, seed)
+            estimates[name] = {"prior": value, "interval": list(interval)}
             messages.say(f"{name} is done")
         if as_json:
             put_json({"scenario": scenario, "estimates": estimates})
@@ -45,6 +45,17 @@ def prior(
         for name, estimate in estimates.items():
             low, high = estimate["interval"]
             click.echo(f"{name},{estimate['prior']:.4f},{low:.4f},{high:.4f}")
+
+
+def _estimated(name: str, task: Task, scenario: Scenario, seed: int) -> tuple[float, tuple[float, float]]:
+    """The prior and its interval; the default method gives what a fit with the same seed uses."""
+    model = PUSVC(scenario=scenario, random_state=seed)
+    if name == DEFAULT:
+        table = prepare_table(model, task.X, task.y, None)
+        value, (low, high) = estimate_prior(table, specification(model, table))
+        return value, (float(low), float(high))
+    estimator = ESTIMATORS[name](scenario=scenario, random_state=seed_of(seed)).fit(task.X, task.y)
+    return float(estimator.prior_), (float(estimator.interval_[0]), float(estimator.interval_[1]))
 
 
 def select(

@@ -10,8 +10,8 @@ from usmo.core.arrays import Array, Index
 from usmo.core.shards import LocalShards, Shards
 from usmo.core.table import Table
 from usmo.estimators.calibration import calibrated
-from usmo.estimators.fit_warnings import warn_if_constant
-from usmo.estimators.threshold import ValueShard, threshold_at_prior, value_range
+from usmo.estimators.fit_warnings import fit_precision, warn_if_constant, warn_if_indivisible
+from usmo.estimators.threshold import ValueShard, extremes, share_above, threshold_at_prior
 
 CALIBRATED_U = 200_000
 """Unlabelled rows that probabilities are calibrated on, about. Two slopes need no more."""
@@ -39,11 +39,12 @@ def set_decision_of_shards(
     ``table`` is the table or sample that λ was chosen on; it is not used, and may be None, if λ was given. If λ was
     chosen, calibration uses the held-out decision values of the cross-validation.
     """
-    certificate = getattr(model, "certificate_", None)
-    precision = model.tol if certificate is None else min(model.tol, certificate.kkt_violation)
-    warn_if_constant(value_range(shards), precision)
+    least, greatest = extremes(shards)
+    constant = warn_if_constant(greatest - least, fit_precision(model))
     if model.threshold == "prior":
-        model.threshold_ = threshold_at_prior(shards, model.prior_, precision)
+        model.threshold_ = threshold_at_prior(shards, model.prior_)
+        if not constant:
+            warn_if_indivisible(*share_above(shards, model.threshold_), model.prior_)
     else:
         model.threshold_ = float(model.threshold)
     model.intercept_ = model.intercept_ - model.threshold_

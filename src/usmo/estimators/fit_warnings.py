@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sklearn.exceptions import ConvergenceWarning
 
 from usmo.core.certificate import Certificate
 from usmo.core.solution import Status
-from usmo.estimators.threshold import EQUAL_WITHIN
 from usmo.system import caller
+
+EQUAL_WITHIN = 4.0
+"""Values that differ by no more than this multiple of the precision are not told apart by the fit."""
 
 _EQUAL = 1e-6
 """Decision values closer than this count as equal."""
+
+_INDIVISIBLE = 0.01
+"""Difference between the prior and the share called positive from which a fit warns."""
 
 
 def warn_if_short(status: Status, certificate: Certificate, tol: float) -> None:
@@ -37,11 +44,31 @@ def warn_if_short(status: Status, certificate: Certificate, tol: float) -> None:
         )
 
 
-def warn_if_constant(value_range: float, precision: float) -> None:
-    """Warn if the decision values of the unlabelled rows differ by no more than their precision."""
-    if value_range <= EQUAL_WITHIN * precision + _EQUAL:
+def fit_precision(model: Any) -> float:
+    """The difference of decision values up to which a fit does not tell rows apart."""
+    certificate = getattr(model, "certificate_", None)
+    return (
+        EQUAL_WITHIN * (model.tol if certificate is None else min(model.tol, certificate.kkt_violation)) + _EQUAL
+    )
+
+
+def warn_if_constant(value_range: float, precision: float) -> bool:
+    """Warn, and return True, if the decision values of the unlabelled rows differ by no more than the precision."""
+    constant = value_range <= precision
+    if constant:
         caller.warn(
-            f"the decision function is constant: the unlabelled rows differ by {value_range:.1g} in it, with a KKT "
-            f"violation of {precision:.1g}, so their order has no meaning. Lower lam, or use a kernel or columns that "
+            f"the decision function is constant: the unlabelled rows differ by {value_range:.1g} in it, and the fit is "
+            f"precise to {precision:.1g}, so their order has no meaning. Lower lam, or use a kernel or columns that "
             "separate labelled from unlabelled rows; a linear kernel on few columns often does not."
+        )
+    return constant
+
+
+def warn_if_indivisible(share: float, largest: float, prior: float) -> None:
+    """Warn if equal rows, not the ``largest`` share of a single row, keep the share called positive off the prior."""
+    if abs(share - prior) > max(_INDIVISIBLE, largest):
+        caller.warn(
+            f"{share:.3g} of the unlabelled rows are called positive, not the prior of {prior:.3g}: many rows have the "
+            "same decision value at the threshold and cannot be told apart. They fall on the side nearer to the prior; "
+            "columns with more different values would separate them."
         )

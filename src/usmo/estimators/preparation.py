@@ -17,6 +17,7 @@ from usmo.kernels.gamma import forest_gamma, resolve_gamma
 from usmo.kernels.kernel import FORESTS, Kernel
 from usmo.kernels.row_blocks import Blocks, PartFeatures, as_features
 from usmo.priors import Consensus
+from usmo.system.stages import LAMBDA, announce
 
 ACCEPTED: dict[str, Any] = {
     "accept_sparse": "csr", "dtype": [np.float64, np.float32], "accept_large_sparse": True
@@ -140,6 +141,7 @@ def choose(table: Table, spec: Specification, prior: Any, lam: Any) -> Choices:
         value, interval = (float(prior), None) if prior != "estimate" else estimate_prior(table, spec)
     if lam != "cv":
         return Choices(value, resolve_lam(lam, spec), interval)
+    announce(LAMBDA)
     selection = select(table, spec, value, seed=spec.seed)
     return Choices(value, selection.lam, interval, selection)
 

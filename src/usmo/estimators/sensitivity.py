@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from usmo.core.arrays import Array
+from usmo.estimators.counts import count_marked, expected_positives
 from usmo.estimators.path import path
 from usmo.estimators.ramp import RampPUSVC
 from usmo.metrics import checked_prior
@@ -35,16 +36,6 @@ class Sensitivity:
     f: Array
     rows: int
     sampled: bool = False
-
-
-def expected_positives(prior: float, labelled: int, unlabelled: int, scenario: str, negatives: int = 0) -> float:
-    """Expected number of positives among the unlabelled rows.
-
-    π·n_U; in the censored scenario π is the share among all rows, so the labelled positives are subtracted.
-    """
-    if scenario == "censored":
-        return min(max(prior * (labelled + unlabelled + negatives) - labelled, 0.0), float(unlabelled))
-    return prior * unlabelled
 
 
 def prior_sensitivity(
@@ -83,7 +74,7 @@ def prior_sensitivity(
     reference = _highest(base[unlabelled], top)
     return Sensitivity(
         priors=values,
-        positives=np.count_nonzero(f[:, unlabelled] > 0, axis=1),
+        positives=np.array([count_marked(line) for line in f[:, unlabelled]]),
         expected=np.array([expected_positives(value, n_p, n_u, model.scenario, n_n) for value in values]),
         overlap=np.array([len(np.intersect1d(reference, _highest(line, top))) / top for line in f[:, unlabelled]]),
         top=top,

@@ -20,6 +20,7 @@ from usmo.fitting.progress import combined, printed
 from usmo.fitting.specification import Specification
 from usmo.fitting.trees import with_trees
 from usmo.kernels.row_blocks import Blocks, as_features
+from usmo.system.stages import FIT, announce
 
 OPTIONAL = (
     "prior_interval_", "selection_", "coef_", "_share", "compression_", "approximation_", "_map", "_map_coef",
@@ -38,6 +39,7 @@ def train(
     context: Any = None,
 ) -> None:
     """Fit, warn if the fit falls short, and set every fitted attribute of the model."""
+    announce(FIT)
     table = with_trees(table, table.problem(choices.prior, choices.lam, spec.risk), spec)
     progress = printed(model.verbose, model.tol)
     if spec.approximation is None:

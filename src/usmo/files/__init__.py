@@ -89,9 +89,9 @@ def load(path: Pathlike, *, max_bytes: int | None = None) -> Any:
 def describe(path: Pathlike, *, max_bytes: int | None = None) -> dict[str, Any]:
     """The contents of a file as JSON values, after all checksums are verified and without building the model.
 
-    ``class``, ``parameters``, ``certificate`` (of a pipeline its last step's, of a search its chosen classifier's),
-    ``extra``, ``arrays`` with type, shape and SHA-256, ``bytes`` of the file, ``format``, ``version``, and the
-    versions of ``usmo``, ``numpy`` and ``scikit-learn`` that wrote it.
+    ``class``, ``parameters``, ``certificate`` and ``fitted``, the prior, λ and kernel (of a pipeline those of its last
+    step, of a search those of its chosen classifier), ``extra``, ``arrays`` with type, shape and SHA-256, ``bytes`` of
+    the file, ``format``, ``version``, and the versions of ``usmo``, ``numpy`` and ``scikit-learn`` that wrote it.
     """
     with named(path, "cannot be described"), guarded(), opened(path, max_bytes) as contents:
         manifest = contents.manifest
@@ -107,10 +107,19 @@ def describe(path: Pathlike, *, max_bytes: int | None = None) -> dict[str, Any]:
             "class": model["class"],
             "parameters": {key: value for key, value in model.items() if key.strip("_") == key and key != "class"},
             "certificate": last.get("certificate_") if isinstance(last, dict) else None,
+            "fitted": _fitted(last),
             "extra": manifest.get("extra"),
             "arrays": contents.listed,
             "bytes": contents.size,
         }
+
+
+_SHOWN = ("class", "prior_", "prior_interval_", "lam_", "lam", "kernel", "scenario", "threshold_")
+"""Attributes of a classifier that a description shows."""
+
+
+def _fitted(model: Any) -> dict[str, Any]:
+    return {name: model[name] for name in _SHOWN if name in model} if isinstance(model, dict) else {}
 
 
 def _json_values(extra: dict[str, Any] | None) -> dict[str, Any]:

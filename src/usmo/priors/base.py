@@ -8,6 +8,7 @@ An estimator computes π_U, the share of positives among the unlabelled rows, fr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -22,7 +23,9 @@ from sklearn.utils.validation import _check_sample_weight
 from usmo.core.arrays import Array, Index, Mask
 from usmo.core.targets import validate_labelled
 from usmo.kernels.row_sampling import distinct_rows
+from usmo.kernels.threads import single_blas
 from usmo.priors.samples import Sample, effective_size
+from usmo.system.stages import PRIOR, announce
 
 MOST_ROWS = 20_000
 """Most rows used, of P and of U: enough for bounds with ε below 0.01, and an estimate takes seconds."""
@@ -77,10 +80,13 @@ class PriorEstimator(BaseEstimator):
                 'prior="estimate" needs at least 2 labelled positives and 2 unlabelled rows of positive weight, got '
                 f"{sizes[0]:g} and {sizes[1]:g}; give prior as a number in (0, 1) instead"
             )
-        sample = self._sample(X, [np.flatnonzero(mask) for mask in masks], weight, integer_weights)
-        value, self.diagnostics_ = self._estimate(sample)
-        low, high = self._interval(sample, value)
-        smallest = 0.5 / sample.sizes[1]
+        announce(PRIOR)
+        with single_blas():  # the products are small: threads would cost twenty times what they save
+            samples = self._samples(X, [np.flatnonzero(mask) for mask in masks], weight, integer_weights)
+            values, diagnostics = zip(*(self._estimate(sample) for sample in samples), strict=True)
+            value, self.diagnostics_ = float(np.mean(values)), _mean_of(diagnostics)
+            low, high = self._interval(samples, value)
+        smallest = 0.5 / samples[0].sizes[1]
         n_p, n_u = (float(weight[mask].sum()) for mask in masks)
         n_all = float(weight.sum())
 
@@ -95,28 +101,43 @@ class PriorEstimator(BaseEstimator):
 
     _most_rows = MOST_ROWS
 
-    def _sample(self, X: Any, kinds: list[Index], weight: Array, integer_weights: bool) -> Sample:
-        """What ``_estimate`` sees of the distinct rows of P and U, or of a sample of them."""
+    def _samples(self, X: Any, kinds: list[Index], weight: Array, integer_weights: bool) -> list[Sample]:
+        """What ``_estimate`` sees of the distinct rows of P and U, or of a sample of them; once for each repetition."""
         (p, w_p), (u, w_u) = (distinct_rows(X, rows, weight, self.random_state, self._most_rows) for rows in kinds)
         # the estimates do not depend on the units of columns, and squares of huge values would overflow
         X = MaxAbsScaler().fit_transform(X[np.concatenate([p, u])])
-        features = self._features(X, np.arange(len(p) + len(u)) < len(p), np.concatenate([w_p, w_u]))
+        labelled, both = np.arange(len(p) + len(u)) < len(p), np.concatenate([w_p, w_u])
+        sizes = [min(effective_size(weight[rows], integer_weights), self._most_rows) for rows in kinds]
         if integer_weights:
-            return Sample.of_counts(features[: len(p)], features[len(p) :], w_p, w_u)
-        size_p, size_u = (min(effective_size(weight[rows], False), self._most_rows) for rows in kinds)
-        return Sample(features[: len(p)], features[len(p) :], w_p, w_u, (size_p, size_u))
+            sizes = [float(w_p.sum()), float(w_u.sum())]
+        found = (self._features(X, labelled, both, k) for k in range(self._repetitions(X.shape[0])))
+        return [Sample(each[: len(p)], each[len(p) :], w_p, w_u, (sizes[0], sizes[1])) for each in found]
 
-    def _features(self, X: Any, labelled: Mask, weight: Array) -> Any:
+    def _repetitions(self, rows: int) -> int:
+        """How many times the features are computed; the estimate is the mean over them."""
+        return 1
+
+    def _features(self, X: Any, labelled: Mask, weight: Array, repetition: int) -> Any:
         """What ``_estimate`` sees of each row: here the row itself."""
         return X
 
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:
         raise NotImplementedError
 
-    def _interval(self, sample: Sample, value: float) -> tuple[float, float]:
+    def _interval(self, samples: list[Sample], value: float) -> tuple[float, float]:
         if self.n_bootstrap < 2:
             return value, value
         rng = np.random.default_rng(self.random_state)
-        drawn = [self._estimate(sample.resampled(rng))[0] for _ in range(self.n_bootstrap)]
+        taken = (samples[k % len(samples)] for k in range(self.n_bootstrap))
+        drawn = [self._estimate(sample.resampled(rng))[0] for sample in taken]
         half = float(norm.ppf(0.5 + 0.5 * self.level) * np.std(drawn, ddof=1))
         return value - half, value + half
+
+
+def _mean_of(diagnostics: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The diagnostics of several repetitions: means of numbers, else the value of the first."""
+    first = diagnostics[0]
+    return {
+        name: float(np.mean([each[name] for each in diagnostics])) if isinstance(value, float) else value
+        for name, value in first.items()
+    }

@@ -34,6 +34,8 @@ class BestBin(ScorePrior):
         (``python -m benchmarks.prior_scores``).
     folds : int
         Number of folds for the held-out scores.
+    repeats : int or None
+        Divisions into folds over which the estimate is averaged; None is by the number of rows.
     gamma : float
         Weight of the bound in the choice of t*.
     level : float
@@ -65,6 +67,7 @@ class BestBin(ScorePrior):
         scenario: str = "case-control",
         classifier: Any = None,
         folds: int = 5,
+        repeats: int | None = None,
         gamma: float = 0.01,
         level: float = 0.9,
         random_state: int = 0,
@@ -72,6 +75,7 @@ class BestBin(ScorePrior):
         self.scenario = scenario
         self.classifier = classifier
         self.folds = folds
+        self.repeats = repeats
         self.gamma = gamma
         self.level = level
         self.random_state = random_state
@@ -79,9 +83,9 @@ class BestBin(ScorePrior):
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:
         return best_bin(sample, self.gamma, 1.0 - self.level)
 
-    def _interval(self, sample: Sample, value: float) -> tuple[float, float]:
+    def _interval(self, samples: list[Sample], value: float) -> tuple[float, float]:
         q_u, q_p = self.diagnostics_["share_unlabelled"], self.diagnostics_["share_positive"]
-        e_p, e_u = _epsilons(sample, 1.0 - self.level)
+        e_p, e_u = _epsilons(samples[0], 1.0 - self.level)
         return (q_u - e_u) / min(1.0, q_p + e_p), (q_u + e_u) / (q_p - e_p) if q_p > e_p else 1.0
 
 

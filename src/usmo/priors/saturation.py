@@ -44,9 +44,8 @@ class Saturation(ScorePrior):
         mass = posterior(sample)
         return quantile(mass, 0.5), {"posterior_mean": float(mass @ _PRIORS)}
 
-    def _interval(self, sample: Sample, value: float) -> tuple[float, float]:
-        mass, tail = posterior(sample), 0.5 * (1.0 - self.level)
-        return quantile(mass, tail), quantile(mass, 1.0 - tail)
+    def _interval(self, samples: list[Sample], value: float) -> tuple[float, float]:
+        return credible_interval(samples, self.level)
 
 
 class Consensus(ScorePrior):
@@ -62,11 +61,17 @@ class Consensus(ScorePrior):
         median = quantile(posterior(sample), 0.5)
         return 0.5 * (bin_value + median), {"best_bin": bin_value, "saturation": median, **diagnostics}
 
-    def _interval(self, sample: Sample, value: float) -> tuple[float, float]:
-        low, high = super()._interval(sample, value)
-        mass, tail = posterior(sample), 0.5 * (1.0 - self.level)
+    def _interval(self, samples: list[Sample], value: float) -> tuple[float, float]:
+        low, high = super()._interval(samples, value)
         both = self.diagnostics_["best_bin"], self.diagnostics_["saturation"]
-        return min(low, *both, quantile(mass, tail)), max(high, *both, quantile(mass, 1.0 - tail))
+        likely = credible_interval(samples, self.level)
+        return min(low, *both, likely[0]), max(high, *both, likely[1])
+
+
+def credible_interval(samples: list[Sample], level: float) -> tuple[float, float]:
+    """The interval of this posterior probability, from the mean of the posteriors of all repetitions."""
+    mass, tail = np.mean([posterior(sample) for sample in samples], axis=0), 0.5 * (1.0 - level)
+    return quantile(mass, tail), quantile(mass, 1.0 - tail)
 
 
 def posterior(sample: Sample) -> Array:

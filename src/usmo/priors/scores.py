@@ -21,6 +21,10 @@ from usmo.priors.base import PriorEstimator
 _LANDMARKS = 150
 """Most landmarks of the radial features, and so most columns of the logistic regression."""
 
+_REPEATS, _REPEATED_ROWS = 5, 10_000
+"""Divisions into folds, and rows of all divisions together, about. Over six seeds the estimates for scikit-learn's
+digits with 40 known positives lie within 0.005 with five divisions, within 0.012 with one."""
+
 _WIDE = 1000
 """Columns from which the rows of a sparse table are used as they are. Distances between standardised rows of texts say
 little: with 20 of 45 relevant papers known the estimate is 0.3 to 0.7 from radial features, 0.05 to 0.18 from the rows
@@ -36,13 +40,15 @@ class ScorePrior(PriorEstimator):
     ``classifier`` is any scikit-learn classifier with ``decision_function`` or ``predict_proba``; None is a logistic
     regression on radial features of the standardised table, or on the rows of a sparse table of at least 1,000 columns.
     Equal rows share a fold, and the estimate does not depend on the order of the rows; a row of weight two counts as
-    two equal rows.
+    two equal rows. The estimate is the mean over ``repeats`` divisions into folds, each with its own landmarks; None is
+    five up to 2,000 rows, fewer for more rows, and one from 10,000 on.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         **PriorEstimator._parameter_constraints,
         "classifier": [HasMethods(["fit", "decision_function"]), HasMethods(["fit", "predict_proba"]), None],
         "folds": [Interval(Integral, 2, None, closed="left")],
+        "repeats": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(
@@ -51,6 +57,7 @@ class ScorePrior(PriorEstimator):
         scenario: str = "case-control",
         classifier: Any = None,
         folds: int = 5,
+        repeats: int | None = None,
         level: float = 0.9,
         n_bootstrap: int = 20,
         random_state: int = 0,
@@ -58,12 +65,17 @@ class ScorePrior(PriorEstimator):
         self.scenario = scenario
         self.classifier = classifier
         self.folds = folds
+        self.repeats = repeats
         self.level = level
         self.n_bootstrap = n_bootstrap
         self.random_state = random_state
 
-    def _features(self, X: Any, labelled: Mask, weight: Array) -> Array:
-        keys = row_keys(X, self.random_state)
+    def _repetitions(self, rows: int) -> int:
+        return self.repeats or min(max(_REPEATED_ROWS // rows, 1), _REPEATS)
+
+    def _features(self, X: Any, labelled: Mask, weight: Array, repetition: int) -> Array:
+        seed = np.random.SeedSequence([self.random_state, repetition]).generate_state(1)[0]
+        keys = row_keys(X, self.random_state if repetition == 0 else int(seed))
         return held_out_scores(X, labelled, weight, keys, self.folds, self.classifier)
 
 

@@ -13,17 +13,20 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from usmo.core.arrays import Array, Index
-from usmo.estimators.sensitivity import expected_positives
+from usmo.estimators.counts import Counts, expected_positives
 from usmo.report.explanations import (
-    FEW_COLUMNS,
     Neighbours,
-    close_columns,
     nearest_positives,
     raising_columns,
     speaking_words,
 )
+from usmo.report.influence import effects, losses
 from usmo.report.ranking import Ranking
 from usmo.report.refits import HeldOut
+from usmo.report.source import SourceColumns
+
+MOST_LISTED = 300
+"""Rows in the ranking table at most: a page that a browser opens at once, and more than anyone reads."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class ReportContext:
     model: Any
     table: Any
     ranking: Ranking
+    counts: Counts
     ids: list[str] | None
     names: list[str] | None
     titles: list[str] | None
@@ -45,6 +49,11 @@ class ReportContext:
     fingerprint: Any
     quality: HeldOut | None
     sensitivity: Any
+    groups: dict[str, Index]
+    source_columns: SourceColumns | None
+    ignored: list[str]
+    made: str
+    ranking_file: str
 
     @property
     def f(self) -> Array:
@@ -59,14 +68,10 @@ class ReportContext:
     def unlabelled(self) -> Index:
         return self.ranking.unlabelled
 
-    @property
-    def n_negatives(self) -> int:
-        return len(self.ranking.negatives)
-
     @cached_property
     def listed(self) -> Index:
         """The unlabelled rows of the ranking table, highest decision value first."""
-        return self.ranking.first(self.top)
+        return self.ranking.first(min(self.top, MOST_LISTED))
 
     @cached_property
     def probability(self) -> Array | None:
@@ -95,9 +100,8 @@ class ReportContext:
 
     def expected(self, prior: float) -> float:
         """Expected number of positives among the unlabelled rows under this prior."""
-        return expected_positives(
-            prior, len(self.positives), len(self.unlabelled), self.scenario, self.n_negatives
-        )
+        counts = self.counts
+        return expected_positives(prior, counts.positives, counts.unlabelled, self.scenario, counts.negatives)
 
     def identity(self, row: int) -> str:
         return str(row + 1) if self.ids is None else self.ids[row]
@@ -114,14 +118,52 @@ class ReportContext:
         """The nearest known positives of each listed row."""
         return nearest_positives(self.table, self.listed, self.positives, precomputed=self.precomputed)
 
+    @cached_property
+    def effects(self) -> Array | None:
+        """What each column of the table adds to the score of each listed row; None if that is not tried."""
+        if not self.groups:
+            return None
+        decide, rows = self.model.decision_function, self.listed
+        return effects(decide, self.table, rows, self.f[rows], self.groups, self.unlabelled)
+
+    @cached_property
+    def lost(self) -> Array | None:
+        """The AUC that shuffling each column of the table costs, a line for each fold; None if not tried."""
+        if self.quality is not None or not self.groups or self.sensitivity is None:
+            return None if self.quality is None else self.quality.lost
+        rows = np.concatenate([self.positives, self.unlabelled])
+        labels = self.ranking.labels[rows]
+        return losses(self.model.decision_function, self.table, rows, labels, self.groups)[None, :]
+
+    def values(self, name: str, rows: Index) -> list[Any]:
+        """The values of a column of the table in some rows, as they were given or as they were encoded."""
+        if self.source_columns is not None and name in self.source_columns.names:
+            return self.source_columns.values(name, rows)
+        columns = self.groups[name]
+        if len(columns) != 1:
+            return [None] * len(rows)
+        part = self.table[rows][:, columns]
+        return np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64).ravel().tolist()
+
+    def typical(self, name: str, rows: Index) -> Any:
+        """The value of a column that is typical of some rows; None if there is none."""
+        if self.source_columns is not None and name in self.source_columns.names:
+            return self.source_columns.typical(name, rows)
+        return float(np.median(self.values(name, rows))) if len(self.groups[name]) == 1 else None
+
     @property
     def explanation(self) -> str:
-        """How the page explains a row: "words" (linear, of text), "raised" (linear), "close" (few columns), ""."""
+        """How the page explains a row.
+
+        "effects" (of the columns of the table), "words" (linear, of text), "raised" (linear, of many columns) or "".
+        """
         if self.precomputed:
             return ""
+        if self.groups and self.words is None:
+            return "effects"
         if hasattr(self.model, "coef_"):
             return "raised" if self.words is None else "words"
-        return "close" if self.table.shape[1] <= FEW_COLUMNS else ""
+        return ""
 
     @cached_property
     def telling_columns(self) -> list[list[tuple[int, float]]]:
@@ -129,9 +171,6 @@ class ReportContext:
         if self.explanation == "raised":
             coef = np.asarray(self.model.coef_, dtype=np.float64).ravel()
             return raising_columns(self.table, coef, self.listed, self.unlabelled)
-        if self.explanation == "close":
-            nearest = np.array([each.rows[0] for each in self.neighbours], dtype=np.intp)
-            return close_columns(self.table, self.listed, nearest, self.unlabelled)
         return [[] for _ in self.listed]
 
     @cached_property

@@ -3,7 +3,6 @@
 distance          ‖x - x_i‖ over the columns of X; for a kernel matrix, √(k_xx + k_ii - 2·k_xi)
 linear models     w_j·(x_j - mean_U x_j): what column j adds to the score beyond the average unlabelled row
 text              w_j·x_j summed over the columns of a word: what the word adds to the score
-few columns       the share of the unlabelled rows that are as close to the nearest known positive in column j
 """
 
 from __future__ import annotations
@@ -18,23 +17,11 @@ from sklearn.neighbors import NearestNeighbors
 
 from usmo.core.arrays import Array, Index
 
-FEW_COLUMNS = 64
-"""Columns up to which single ones are compared; among more, some are close by chance."""
-
-_RARE = 0.25
-"""A column is named if at most this share of the unlabelled rows is as close."""
-
-_SAMPLE = 20_000
-"""Unlabelled rows from which these shares are estimated."""
-
 _SHOWN = 3
 """Known positives, and columns, shown for each row."""
 
 _WORDS = 5
 """Words shown that speak for a row, and that speak against it."""
-
-_ROUNDING = 1e-12
-"""Relative widening of an interval, so that rounding does not exclude the row that defines it."""
 
 
 class Neighbours(NamedTuple):
@@ -102,25 +89,3 @@ def speaking_words(
         below = [item for item in reversed(order) if item[1] < 0]
         spoken.append(([item for item in order if item[1] > 0][:_WORDS], below[:_WORDS]))
     return spoken
-
-
-def close_columns(
-    X: Any, rows: Index, nearest: Index, unlabelled: Index, *, seed: int = 0
-) -> list[list[tuple[int, float]]]:
-    """For each row, the columns in which few unlabelled rows are as close to its nearest known positive."""
-    if len(unlabelled) > _SAMPLE:
-        unlabelled = np.sort(np.random.default_rng(seed).choice(unlabelled, _SAMPLE, replace=False))
-    share = np.empty((len(rows), X.shape[1]))
-    for j in range(X.shape[1]):
-        column = X[:, [j]].toarray().ravel() if sparse.issparse(X) else np.asarray(X[:, j])
-        column = column.astype(np.float64)
-        ordered, centre = np.sort(column[unlabelled]), column[nearest]
-        reach = np.abs(column[rows] - centre) * (1.0 + _ROUNDING) + _ROUNDING * np.abs(centre)
-        inside = np.searchsorted(ordered, centre + reach, side="right")
-        inside = inside - np.searchsorted(ordered, centre - reach, side="left")
-        share[:, j] = np.maximum(1, inside) / len(unlabelled)
-    columns = []
-    for shares in share:
-        best = np.argsort(shares, kind="stable")[:_SHOWN]
-        columns.append([(int(j), float(shares[j])) for j in best if shares[j] <= _RARE])
-    return columns

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from usmo.core.arrays import Array
+from usmo.estimators.counts import count_marked
 from usmo.report.context import ReportContext
-from usmo.report.formatting import count, number, score
+from usmo.report.formatting import number, score
 from usmo.report.svg import Panel, Plot, log_range
+from usmo.system.words import quantity
 
 _BINS = 36
 _REACH = 3.0
@@ -46,8 +48,8 @@ def histogram(context: ReportContext) -> Histogram:
         panel.left_axis(whole=True)
         panel.bars(edges, counts, [f"{style} {name}" for style in styles])
         panel.vertical(0.0, "threshold")
-    above.text("0", 14, f"Known positives ({count(len(f_p))})", "start strong")
-    below.text("0", 136, f"Unlabelled rows ({count(len(f_u))})", "start strong")
+    above.text("0", 14, f"Known positives ({quantity(len(f_p))})", "start strong")
+    below.text("0", 136, f"Unlabelled rows ({quantity(len(f_u))})", "start strong")
     above.bottom_axis("", ticks=False)
     below.bottom_axis("score")
     description = f"Known positives: {_spread(f_p)}. Unlabelled rows: {_spread(f_u)}."
@@ -89,8 +91,8 @@ def rows_per_bin(f: Array, edges: Array) -> Any:
 def _spread(f: Array) -> str:
     low, middle, high = np.quantile(f, [0.25, 0.5, 0.75])
     return (
-        f"{count(int((f > 0).sum()))} of {count(len(f))} above 0, median {score(float(middle))}, middle half from "
-        f"{score(float(low))} to {score(float(high))}"
+        f"{quantity(count_marked(f))} of {quantity(len(f))} above 0, median {score(float(middle))}, "
+        f"middle half from {score(float(low))} to {score(float(high))}"
     )
 
 
@@ -108,7 +110,7 @@ def prior_curve(context: ReportContext, priors: Array, values: Array, counted: s
     panel.curve(100 * priors, values.astype(np.float64), "p")
     panel.bottom_axis("share of positives, %")
     points = "; ".join(
-        f"{number(100 * float(a))} % positives: {count(int(b))}" for a, b in zip(priors, values, strict=True)
+        f"{number(100 * float(a))} % positives: {quantity(int(b))}" for a, b in zip(priors, values, strict=True)
     )
     return Plot("plot-prior", 226, f"{counted} against the share of positives", points, [panel])
 
@@ -119,10 +121,10 @@ def convergence(context: ReportContext) -> tuple[str, Curve | None]:
     if not history:
         return "", None
     end = history[-1]
-    work = f"{count(len(history), 'round')} in {number(end.seconds, 2)} s"
+    work = f"{quantity(len(history), 'round')} in {number(end.seconds, 2)} s"
     if end.kernel_rows:
         n = len(context.f) if context.scenario == "censored" else len(context.unlabelled)
-        work += f", computing {count(end.kernel_rows, 'kernel row')}; the kernel matrix has {count(n)}"
+        work += f", computing {quantity(end.kernel_rows, 'kernel row')}; the kernel matrix has {quantity(n)}"
     if len(history) < 2:
         return f"The fit took {work}.", None
     violation = np.array([record.violation for record in history], dtype=np.float64)

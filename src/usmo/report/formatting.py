@@ -6,6 +6,8 @@ import math
 import re
 from typing import Any
 
+from usmo.system.words import quantity
+
 _LONGEST = 120
 """Characters shown of a user's text; the rest is cut, so that one cell cannot swell the page."""
 
@@ -29,12 +31,6 @@ def shorten(value: Any, longest: int = _LONGEST) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def count(value: float, one: str = "") -> str:
-    """A whole number with separators, and the noun in its number: "1 row", "1,757 rows"."""
-    whole = round(value)
-    return f"{whole:,} {one}{'' if whole == 1 else 's'}" if one else f"{whole:,}"
-
-
 def number(value: float, digits: int = 3) -> str:
     """A number rounded to significant digits, with a true minus sign."""
     if not math.isfinite(value):
@@ -46,11 +42,26 @@ def number(value: float, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
-def score(value: float) -> str:
-    """A decision value with three decimals; very large and very small ones with four significant digits."""
-    if abs(value) >= 1000 or 0 < abs(value) < 0.0005:
+def score(value: float, decimals: int = 3) -> str:
+    """A decision value with some decimals; very large and very small ones with four significant digits."""
+    if abs(value) >= 1000 or 0 < abs(value) < 0.5 * 10.0**-decimals:
         return number(value, 4)
-    return f"{value:.3f}".replace("-", "−")
+    return f"{value:.{decimals}f}".replace("-", "−")
+
+
+def cell(value: Any) -> str:
+    """A value of the table: numbers with at most six significant digits and separators, a dash if it is missing."""
+    if value is None or value == "":
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return shorten(value, 40)
+    if value and not 1e-4 <= abs(value) < 1e12:
+        return number(value, 6)
+    places = 0 if value == 0 else max(0, 5 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{places}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    # a year or a code has no separators
+    return (text.replace(",", "") if abs(value) < 10_000 else text).replace("-", "−")
 
 
 def percent(share: float) -> str:
@@ -74,5 +85,6 @@ def chance(value: float) -> str:
 
 
 FILTERS = {
-    "count": count, "number": number, "score": score, "percent": percent, "chance": chance, "shorten": shorten
+    "count": quantity, "number": number, "score": score, "percent": percent, "chance": chance, "shorten": shorten,
+    "cell": cell,
 }  # fmt: skip

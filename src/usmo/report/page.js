@@ -1,4 +1,15 @@
 "use strict";
+// Opens what is folded before the page is printed, and folds it again afterwards.
+(function () {
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = Array.from(document.querySelectorAll("details:not([open])"));
+    for (const each of folded) each.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const each of folded) each.open = false;
+  });
+})();
 // Makes the ranking sortable and filterable; without this script it is a plain table.
 (function () {
   const table = document.getElementById("ranking");

@@ -7,6 +7,7 @@ SHA-256: markup that got past the escaping could neither run nor load anything.
 from __future__ import annotations
 
 import base64
+import datetime
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from usmo.estimators.counts import Counts
 from usmo.files import fingerprint as fingerprint_of
 from usmo.report import refits
 from usmo.report.context import (
@@ -26,10 +28,13 @@ from usmo.report.context import (
     checked_values,
 )  # fmt: skip
 from usmo.report.formatting import FILTERS, clean
+from usmo.report.influence import can_be_tried, grouped
 from usmo.report.ranking import Ranking
 from usmo.report.sections import SECTIONS
+from usmo.report.source import SourceColumns
 from usmo.system.atomic import write_whole
 from usmo.system.extras import load_extra
+from usmo.system.version import __version__
 
 
 def build(
@@ -37,9 +42,10 @@ def build(
     title: str | None = None, columns: Sequence[str] = (), names: Sequence[str] | None = None,
     parameters: Mapping[str, Any] | None = None, top: int = 100, fingerprint: Any = None,
     sensitivity: Any = "auto", f: Any = None, titles: Sequence[Any] | None = None,
-    words: Sequence[str] | None = None,
+    words: Sequence[str] | None = None, groups: Sequence[str] | None = None, cells: Any = None,
+    ignored: Sequence[str] = (), made: str | None = None, ranking_file: str = "",
 ) -> str:  # fmt: skip
-    """The report as HTML. The same model and rows give the same page.
+    """The report as HTML. The same model and rows give the same page, but for its date.
 
     Parameters
     ----------
@@ -61,7 +67,7 @@ def build(
         Options of the user, shown beside the model's own parameters. An entry "command" is shown as the command
         that makes this page again.
     top : int
-        Unlabelled rows in the ranking table.
+        Unlabelled rows in the ranking table, which shows 300 at most.
     fingerprint : mapping or str, optional
         Of the data; by default that of X and ``known`` (:func:`usmo.files.fingerprint`).
     sensitivity : "auto", None or object
@@ -76,6 +82,17 @@ def build(
     words : sequence of str, optional
         The word of each column of X, for a table of text; columns may have equal words. Of a linear model, the
         page then shows the words that speak for and against each row.
+    groups : sequence of str, optional
+        The column of the table that each column of X encodes; by default ``names``. The page tells which of them
+        matter, and what each adds to the score of a row.
+    cells : Sheet or mapping of str to sequence, optional
+        The columns of the table, a value for each row, to be shown as they are.
+    ignored : sequence of str
+        Lines on the columns that were not learnt from, and why.
+    made : str, optional
+        When the page was made; by default today.
+    ranking_file : str
+        A path, relative to the page, of a file with the ranking of all rows.
     """
     templates = _templates()
     check_model(model)
@@ -84,16 +101,25 @@ def build(
     ids = checked_texts("ids", ids, table.shape[0])
     names = checked_texts("names", getattr(X, "columns", None) if names is None else names, table.shape[1])
     f = checked_values(model.decision_function(X) if f is None else f, table.shape[0])
+    width = table.shape[1]
+    tried = checked_texts("groups", names if groups is None else groups, width)
+    by_column = grouped([f"column {j + 1}" for j in range(width)] if tried is None else tried)
+    if getattr(model, "kernel", None) == "precomputed" or words is not None or not can_be_tried(table, by_column):
+        by_column = {}
+    counts, is_auto = Counts.of(model, f, labels), isinstance(sensitivity, str)
     context = ReportContext(
-        model, table, Ranking(f, labels), ids, names,
+        model, table, Ranking(f, labels), counts, ids, names,
         checked_texts("titles", titles, table.shape[0]), checked_texts("words", words, table.shape[1]), str(source),
         str(title or (f"Likely positives in {Path(source).name}" if source else "Likely positives")),
         list(columns), dict(parameters or {}), int(top),
         fingerprint_of(table, labels) if fingerprint is None else fingerprint,
-        quality=None if sensitivity is None else refits.held_out(model, table, labels),
-        sensitivity=(
-            refits.sensitivity(model, table, labels, f, top=top) if isinstance(sensitivity, str) else sensitivity
-        ),
+        quality=None if sensitivity is None else refits.held_out(model, table, labels, by_column),
+        sensitivity=refits.sensitivity(model, table, labels, f, counts, top=top) if is_auto else sensitivity,
+        groups=by_column,
+        source_columns=None if cells is None else SourceColumns(cells, table.shape[0]),
+        ignored=[str(line) for line in ignored],
+        made=str(datetime.datetime.now(datetime.timezone.utc).date()) if made is None else str(made),
+        ranking_file=str(ranking_file),
     )  # fmt: skip
     return _render(context, templates)
 
@@ -123,7 +149,12 @@ def _render(context: ReportContext, templates: Any) -> str:
         if text.strip():
             sections.append((name, heading, markup(text)))
     page: str = templates.get_template("page.html").render(
-        context=context, policy=policy, style=markup(style), script=markup(script), sections=sections
+        context=context,
+        version=__version__,
+        policy=policy,
+        style=markup(style),
+        script=markup(script),
+        sections=sections,
     )
     return page
 

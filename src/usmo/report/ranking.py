@@ -29,11 +29,6 @@ class Ranking:
     def negatives(self) -> Index:
         return np.flatnonzero(self.labels == -1)
 
-    @cached_property
-    def n_marked(self) -> int:
-        """Unlabelled rows that are marked as positive: those with f > 0."""
-        return int(np.count_nonzero(self.f[self.unlabelled] > 0))
-
     def first(self, top: int | None) -> Index:
         """The ``top`` unlabelled rows with the highest f, all by default; rows of equal f keep their order."""
         return self.unlabelled[np.argsort(-self.f[self.unlabelled], kind="stable")[:top]]

@@ -14,7 +14,9 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from usmo.core.arrays import Array, Index
-from usmo.estimators.sensitivity import Sensitivity, expected_positives, prior_sensitivity, unfitted_copy
+from usmo.estimators.counts import Counts, expected_positives
+from usmo.estimators.sensitivity import Sensitivity, prior_sensitivity, unfitted_copy
+from usmo.report.influence import losses
 
 ROWS = 5_000
 """Rows up to which all are used: ten fits of this size take some seconds."""
@@ -28,41 +30,58 @@ _PRIORS = 5
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Decision values of rows by models that were fitted without them; ``sampled`` if not all rows were used."""
+    """Decision values of rows by models that were fitted without them; ``sampled`` if not all rows were used.
+
+    ``lost`` has the AUC that shuffling each column of the table costs, a line for each fold; None if not tried.
+    """
 
     f: Array
     labels: np.ndarray
     folds: int
     sampled: bool
+    lost: Array | None = None
 
 
-def held_out(model: Any, X: Any, labels: np.ndarray) -> HeldOut | None:
-    """Decision values of each row from a model fitted on the other folds; None if P or U has too few rows."""
-    rows = _rows(model, labels)
+def held_out(
+    model: Any, X: Any, labels: np.ndarray, groups: dict[str, Index] | None = None, *,
+    most: int | None = None, parts: int = FEWEST,
+) -> HeldOut | None:  # fmt: skip
+    """Decision values of each row from a model fitted on the other folds; None if P or U has too few rows.
+
+    At most ``most`` rows are used, in ``parts`` folds. With ``groups``, columns of X by column of the table, each fold
+    also tries what shuffling a column costs.
+    """
+    rows = _rows(model, labels, ROWS if most is None else most)
     y = labels[rows]
     if hasattr(model, "propensity_"):  # the measures assume that positives were labelled at random
         return None
     if min(np.count_nonzero(y == 1), np.count_nonzero(y == 0)) < FEWEST:
         return None
     f = np.empty(len(rows))
-    folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    template = unfitted_copy(model)
+    folds = StratifiedKFold(parts, shuffle=True, random_state=0)
+    template, lost = unfitted_copy(model), []
     for train, test in folds.split(np.zeros(len(rows)), y):
         fitted = clone(template)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fitted.fit(_part(model, X, rows[train], rows[train]), y[train])
         f[test] = fitted.decision_function(_part(model, X, rows[test], rows[train]))
-    return HeldOut(f, y, folds.get_n_splits(), len(rows) < len(labels))
+        if groups:
+            lost.append(losses(fitted.decision_function, X, rows[test], y[test], groups, folds.get_n_splits()))
+    tried = np.array(lost) if lost else None
+    return HeldOut(f, y, folds.get_n_splits(), len(rows) < len(labels), tried)
 
 
-def sensitivity(model: Any, X: Any, labels: np.ndarray, f: Array, *, top: int) -> Sensitivity | None:
+def sensitivity(
+    model: Any, X: Any, labels: np.ndarray, f: Array, whole: Counts, *, top: int
+) -> Sensitivity | None:
     """Fit again with five priors (:func:`prior_sensitivity`); None if that does not repeat the model.
 
-    The model's own prior is among them. If that fit does not give the model's decision values ``f`` (it was fitted
+    The model's own prior is among them, with the counts of the model itself; those of a sample are scaled to all
+    rows. If that fit does not give the model's decision values ``f`` (it was fitted
     with weights or propensities, or on other rows), the comparison would mislead.
     """
-    rows = _rows(model, labels)
+    rows = _rows(model, labels, ROWS)
     y = labels[rows]
     counts = [int(np.count_nonzero(y == kind)) for kind in (1, 0, -1)]
     if not counts[0] or not counts[1]:
@@ -73,23 +92,31 @@ def sensitivity(model: Any, X: Any, labels: np.ndarray, f: Array, *, top: int) -
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         refits = prior_sensitivity(model, _part(model, X, rows, rows), y, count=_PRIORS, top=top)
-    own = refits.f[np.argmin(np.abs(refits.priors - prior))]
-    if not sampled and np.abs(own - f)[labels == 0].mean() > 0.05 * (1.0 + np.abs(f[labels == 0]).mean()):
+    own = int(np.argmin(np.abs(refits.priors - prior)))
+    if not sampled and np.abs(refits.f[own] - f)[labels == 0].mean() > 0.05 * (
+        1.0 + np.abs(f[labels == 0]).mean()
+    ):
         return None
-    return replace(refits, sampled=sampled)
+    marked = np.round(refits.positives * (whole.unlabelled / refits.rows)).astype(int)
+    marked[own] = whole.marked
+    implied = [
+        expected_positives(value, whole.positives, whole.unlabelled, model.scenario, whole.negatives)
+        for value in refits.priors.tolist()
+    ]
+    return replace(refits, positives=marked, expected=np.array(implied), sampled=sampled)
 
 
-def _rows(model: Any, labels: np.ndarray) -> Index:
-    """All rows, or a sample of ``ROWS``. In the censored scenario it keeps all shares, else labelled rows if it can."""
-    if len(labels) <= ROWS:
+def _rows(model: Any, labels: np.ndarray, most: int) -> Index:
+    """All rows, or a sample of ``most``. In the censored scenario it keeps all shares, else labelled rows if it can."""
+    if len(labels) <= most:
         return np.arange(len(labels))
     rng = np.random.default_rng(0)
     labelled, unlabelled = np.flatnonzero(labels), np.flatnonzero(labels == 0)
     if model.scenario == "censored":
-        take = max(1, round(ROWS * len(labelled) / len(labels)))
+        take = max(1, round(most * len(labelled) / len(labels)))
     else:
-        take = min(len(labelled), max(ROWS // 2, ROWS - len(unlabelled)))
-    parts = rng.choice(labelled, take, replace=False), rng.choice(unlabelled, ROWS - take, replace=False)
+        take = min(len(labelled), max(most // 2, most - len(unlabelled)))
+    parts = rng.choice(labelled, take, replace=False), rng.choice(unlabelled, most - take, replace=False)
     return np.sort(np.concatenate(parts))
 
 

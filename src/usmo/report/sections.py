@@ -6,21 +6,30 @@ import platform
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
 import usmo
+from usmo.estimators.counts import count_marked
 from usmo.metrics import pu_f1, pu_precision, pu_recall, pu_roc_auc
 from usmo.report import figures
 from usmo.report.context import ReportContext
-from usmo.report.formatting import count
-from usmo.report.ranking_table import ranking_rows
+from usmo.report.doubts import Quality, doubts
+from usmo.report.ranking_table import ranking_rows, score_decimals
 from usmo.report.refits import FEWEST, ROWS
+from usmo.system.words import quantity
 
 Section = tuple[str, dict[str, Any]]
 
 _MANY = 0.15
 """Share of the known positives with f ≤ 0 above which the page calls the classes overlapping, not the rows odd."""
+
+_SHOWN = 20
+"""Columns listed among those that matter."""
+
+_CLEAR = 0.002
+"""Loss of AUC from which a column is said to matter."""
 
 _MEASURES = (
     ("Found (recall)", "share of all positives that are marked", pu_recall),
@@ -31,13 +40,14 @@ _MEASURES = (
 
 
 def learnt(context: ReportContext) -> Section:
-    expected, ends = context.expected(context.prior), context.interval
+    counts, ends = context.counts, context.interval
+    expected = counts.expected
     low, high = (expected, expected) if ends is None else (context.expected(end) for end in ends)
     return "What was learnt", {
-        "n_positives": len(context.positives),
-        "n_unlabelled": len(context.unlabelled),
-        "n_negatives": context.n_negatives,
-        "n_marked": context.ranking.n_marked,
+        "n_positives": counts.positives,
+        "n_unlabelled": counts.unlabelled,
+        "n_negatives": counts.negatives,
+        "n_marked": counts.marked,
         "expected": expected,
         "low": low,
         "high": high,
@@ -45,7 +55,14 @@ def learnt(context: ReportContext) -> Section:
         "fewest": FEWEST,
         "propensity": getattr(context.model, "propensity_", None),
         "quality": _quality(context),
+        "doubts": doubts(context.model, context.f, counts, _held_out_quality(context)),
+        "ignored": context.ignored,
     }
+
+
+def _held_out_quality(context: ReportContext) -> Quality | None:
+    held = context.quality
+    return None if held is None else Quality.of(held.labels, held.f, context.prior, context.scenario)
 
 
 def _quality(context: ReportContext) -> dict[str, Any] | None:
@@ -64,7 +81,7 @@ def _quality(context: ReportContext) -> dict[str, Any] | None:
 
     return {
         "n_positives": int(np.count_nonzero(held.labels == 1)),
-        "n_marked": int((held.f[held.labels == 1] > 0).sum()),
+        "n_marked": count_marked(held.f[held.labels == 1]),
         "folds": held.folds,
         "sampled": ROWS if held.sampled else 0,
         "measures": [
@@ -93,7 +110,42 @@ def scores(context: ReportContext) -> Section:
 
 
 def rows(context: ReportContext) -> Section:
-    return f"The first {count(len(context.listed), 'row')}", {"rows": ranking_rows(context)}
+    return f"The first {quantity(len(context.listed), 'row')}", {
+        "rows": ranking_rows(context),
+        "decimals": score_decimals(context.f[context.listed]),
+        "file": _link(context.ranking_file),
+    }
+
+
+def _link(path: str) -> str:
+    """A relative link to a file; "./" keeps a name from being taken for the scheme of an address."""
+    return f"./{quote(path)}" if path else ""
+
+
+def matter(context: ReportContext) -> Section:
+    """Which columns of the table matter: what shuffling each costs, and its typical values in P and in U."""
+    lost = context.lost
+    if lost is None:
+        return "Which columns matter", {"lines": []}
+    mean = lost.mean(axis=0)
+    error = lost.std(axis=0, ddof=1) / np.sqrt(len(lost)) if len(lost) > 1 else np.zeros(len(mean))
+    names, scale = list(context.groups), max(float(mean.max()), 1e-12)
+    order = np.argsort(-mean, kind="stable")
+    return "Which columns matter", {
+        "held_out": context.quality is not None,
+        "n_columns": len(names),
+        "lines": [
+            {
+                "name": names[j],
+                "lost": float(mean[j]),
+                "bar": round(100 * max(0.0, float(mean[j])) / scale),
+                "matters": bool(mean[j] > 2.0 * error[j] and mean[j] > _CLEAR),
+                "positive": context.typical(names[j], context.positives),
+                "unlabelled": context.typical(names[j], context.unlabelled),
+            }
+            for j in order[:_SHOWN]
+        ],
+    }
 
 
 def prior(context: ReportContext) -> Section:
@@ -101,44 +153,43 @@ def prior(context: ReportContext) -> Section:
     heading, refits = "If the share of positives were different", context.sensitivity
     if refits is None:
         return heading, {"refits": None}
-    n = len(context.unlabelled)
-    size = getattr(refits, "rows", n)
     priors, marked = np.asarray(refits.priors, dtype=np.float64), np.asarray(refits.positives)
     kept = np.round(np.asarray(refits.overlap) * refits.top).astype(int)
     counted, values = "Rows marked", marked
     if context.marks_prior:  # then the number marked is π·n by definition
-        counted, values = f"Rows that stay among the first {count(refits.top)}", kept
+        counted, values = f"Rows that stay among the first {quantity(refits.top)}", kept
     return heading, {
         "refits": refits,
         "sampled": getattr(refits, "sampled", False),
-        "size": size,
         "marked": marked,
         "kept": kept,
         "counted": counted,
         "plot": figures.prior_curve(context, priors, values, counted),
         "used": int(np.argmin(np.abs(priors - context.prior))),
         "lines": [
-            (float(value), context.expected(float(value)) * size / n, int(m), int(k))
+            (float(value), context.expected(float(value)), int(m), int(k))
             for value, m, k in zip(priors, marked, kept, strict=True)
         ],
     }
 
 
 def check(context: ReportContext) -> Section:
-    """The certificate and the course of the fit."""
+    """The certificate."""
     model = context.model
     certificate = getattr(model, "certificate_", None)
-    work, course = figures.convergence(context)
     return "Is the result computed correctly?", {
         "certificate": certificate,
         "gap": None if certificate is None else max(0.0, float(certificate.relative_gap)),
         "tol": float(model.tol),
         "reached": certificate is not None and certificate.kkt_violation <= float(model.tol) * 1.001,
         "approximation": getattr(model, "approximation_", None),
-        "work": work,
-        "course": course,
-        "selection": figures.selection(context),
     }
+
+
+def appendix(context: ReportContext) -> Section:
+    """The course of the fit and the choice of λ."""
+    work, course = figures.convergence(context)
+    return "Appendix", {"work": work, "course": course, "selection": figures.selection(context)}
 
 
 def repeat(context: ReportContext) -> Section:
@@ -171,6 +222,7 @@ def _fingerprint_lines(fingerprint: Any) -> list[tuple[str, Any]]:
 
 
 SECTIONS: dict[str, Callable[[ReportContext], Section]] = {
-    "learnt": learnt, "scores": scores, "rows": rows, "prior": prior, "check": check, "repeat": repeat
+    "learnt": learnt, "rows": rows, "matter": matter, "scores": scores, "prior": prior, "check": check,
+    "repeat": repeat, "appendix": appendix,
 }  # fmt: skip
 """The sections by name, in the order of the page; the name is also the section's anchor."""

@@ -1,0 +1,77 @@
+"""What a model file says about itself in words: made when and from what, prior, λ, kernel, columns and quality."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from usmo.cli.answers import marked_sentence
+from usmo.columns import TableEncoder
+from usmo.estimators.counts import Counts
+from usmo.report.doubts import Quality
+from usmo.system.words import quantity
+
+
+def summary_of(
+    model: Any, encoder: TableEncoder, counts: Counts | None, quality: Quality | None, command: str
+) -> dict[str, Any]:
+    """The summary that a model file stores, as JSON values."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return {
+        "made": now.isoformat(sep=" ", timespec="seconds"),
+        "command": command,
+        "known_positives": None if counts is None else counts.positives,
+        "marked": None if counts is None else marked_sentence(counts),
+        "quality": None if quality is None else quality._asdict(),
+        "columns": encoder.summary(),
+    }
+
+
+def lines_of(path: str, description: dict[str, Any]) -> list[str]:
+    """A model file in some lines, from :func:`usmo.files.describe`."""
+    extra = description.get("extra") or {}
+    summary, fitted = extra.get("summary") or {}, description.get("fitted") or {}
+    roles, training = extra.get("columns") or {}, extra.get("training") or {}
+    lines = [f"{path}: {fitted.get('class') or description['class']}"]
+    made = f" on {summary['made']}" if summary.get("made") else ""
+    lines.append(f"made{made} with usmo {description['usmo']}, scikit-learn {description['scikit-learn']}")
+    if extra.get("source"):
+        rows = f", {quantity(training['rows'], 'row')}" if training.get("rows") else ""
+        known = summary.get("known_positives")
+        lines.append(f"from {extra['source']}{rows}" + (f", {quantity(known, 'known positive')}" if known else ""))
+    if summary.get("command"):
+        lines.append(f"command: {summary['command']}")
+    lines += _numbers(fitted)
+    quality = summary.get("quality")
+    if quality:
+        lines.append(
+            f"quality on held-out rows, estimated: recall {quality['recall']:.2f}, "
+            f"precision {quality['precision']:.2f}, AUC {quality['auc']:.2f}"
+        )
+    if summary.get("marked"):
+        lines.append(summary["marked"])
+    certificate = description.get("certificate") or {}
+    if isinstance(certificate.get("relative_gap"), float):
+        lines.append(f"the objective is within {100 * max(certificate['relative_gap'], 0.0):.2g} % of the optimum")
+    lines += [f"{name}: {value}" for name, value in roles.items() if value]
+    lines += [f"{name}: {value}" for name, value in (extra.get("options") or {}).items()]
+    if summary.get("columns"):
+        lines += ["columns:", *(f"  {line}" for line in summary["columns"])]
+    return [*lines, f"{quantity(description['bytes'], 'byte')}; --json shows arrays, checksums and all parameters"]
+
+
+def _numbers(fitted: dict[str, Any]) -> list[str]:
+    """Prior, λ and kernel."""
+    lines = []
+    prior, interval, lam = (fitted.get(name) for name in ("prior_", "prior_interval_", "lam_"))
+    if isinstance(prior, float):
+        origin = "given"
+        if isinstance(interval, list | tuple):
+            origin = f"estimated, between {interval[0]:.3f} and {interval[1]:.3f}"
+        lines.append(f"prior {prior:.4f} ({origin})")
+    if isinstance(lam, float):
+        origins = {"cv": "chosen by cross-validation", "auto": "the default of the kernel"}
+        lines.append(f"lambda {lam:.3g} ({origins.get(str(fitted.get('lam')), 'given')})")
+    kernel = fitted.get("kernel")
+    lines.append(f"kernel {kernel}" if isinstance(kernel, str) else "kernel linear")
+    return lines

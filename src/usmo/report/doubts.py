@@ -1,0 +1,114 @@
+"""What a user should know before using a result, in sentences: for the messages of a command and the top of a page."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from usmo.core.arrays import Array
+from usmo.estimators.counts import Counts
+from usmo.estimators.fit_warnings import fit_precision
+from usmo.metrics import prior_threshold, pu_precision, pu_recall, pu_roc_auc
+from usmo.system.words import quantity
+
+FEW_POSITIVES = 20
+"""Known positives below which prior and λ are weakly determined."""
+
+_FEWEST = 5
+"""Fewest different known positives, and unlabelled rows, from which quality is estimated."""
+
+_WIDE = 3.0
+"""Ratio of the ends of the prior's interval from which the number of positives is called uncertain."""
+
+
+class Quality(NamedTuple):
+    """Estimates on held-out rows at the threshold that marks the share π: recall, precision and AUC."""
+
+    recall: float
+    precision: float
+    auc: float
+    n_positives: int
+
+    @classmethod
+    def of(
+        cls, labels: np.ndarray, f: Array, prior: float, scenario: str, weight: Array | None = None
+    ) -> Quality | None:
+        """From held-out decision values of different rows; None if there are too few to tell."""
+        used = (labels >= 0) | (scenario == "censored")
+        y, f = np.maximum(labels, 0)[used], f[used]
+        weight = np.ones(len(f)) if weight is None else weight[used]
+        if min(np.count_nonzero(y == 1), np.count_nonzero(y == 0)) < _FEWEST or not np.isfinite(f).all():
+            return None
+        sample = y >= 0 if scenario == "censored" else y == 0
+        prior = min(max(prior, 1e-9), 1.0 - 1e-9)
+        common: dict[str, Any] = {"prior": prior, "scenario": scenario, "sample_weight": weight}
+        at = prior_threshold(f[sample], prior, sample_weight=weight[sample])
+        recall, precision = (measure(y, f, threshold=at, **common) for measure in (pu_recall, pu_precision))
+        known = round(float(weight[y == 1].sum()))
+        return cls(float(recall), float(precision), float(pu_roc_auc(y, f, **common)), known)
+
+
+def cross_validated_quality(model: Any, labels: np.ndarray) -> Quality | None:
+    """The quality on the rows that the choice of λ held out; None if λ was given or propensities were."""
+    selection = getattr(model, "selection_", None)
+    if selection is None or hasattr(model, "propensity_"):
+        return None
+    rows, f = selection.rows, selection.held_out
+    return Quality.of(labels[rows], f, float(model.prior_), model.scenario, selection.weight)
+
+
+def doubts(model: Any, f: Array, counts: Counts, quality: Quality | None) -> list[str]:
+    """Sentences on few positives, a wide interval, a model without use, and rows that cannot be told apart."""
+    found = [*_about_estimates(model, counts)]
+    f_u = f[np.isfinite(f)]
+    if len(f_u) and float(np.ptp(f_u)) <= fit_precision(model):
+        found.append("All rows have the same score: nothing was learnt, and the order has no meaning.")
+    elif quality is not None:
+        found += _about_quality(quality)
+    if counts.equal:
+        found.append(
+            f"{quantity(counts.equal, 'row has', 'rows have')} the same score where the {quantity(counts.expected)} "
+            "expected positives end, and cannot be told apart: they fall on the side that is nearer to that number."
+        )
+    elif counts.close > max(1, 0.01 * counts.unlabelled):
+        found.append(
+            f"The scores of {quantity(counts.close, 'row')} differ from the threshold by less than the fit is precise: "
+            "their decisions are arbitrary."
+        )
+    return found
+
+
+def _about_estimates(model: Any, counts: Counts) -> list[str]:
+    estimated = model.prior == "estimate" and not hasattr(model, "propensity_")
+    chosen = hasattr(model, "selection_")
+    found = []
+    if counts.positives < FEW_POSITIVES:
+        parts = [*(["the share of positives"] if estimated else []), *(["λ"] if chosen else []), "probabilities"]
+        what = " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
+        few = quantity(counts.positives, "known positive says", "known positives say")
+        advice = " Give the share if you know it (--prior)." if estimated else ""
+        found.append(f"{few} little about {what}: the order of the rows is surer than the number marked.{advice}")
+    elif estimated and hasattr(model, "prior_interval_"):
+        low, high = model.prior_interval_
+        if high > _WIDE * max(low, 1e-12) and high - low > 0.05:
+            found.append(
+                f"The share of positives is uncertain, between {low:.3f} and {high:.3f}: the order of the rows is "
+                "surer than the number marked. Give the share if you know it (--prior)."
+            )
+    return found
+
+
+def _about_quality(quality: Quality) -> list[str]:
+    # an AUC of ½ has a standard error of about 1/√(12·n_P) if U is large
+    if quality.auc <= 0.5 + 2.0 / np.sqrt(12.0 * quality.n_positives):
+        return [
+            f"On held-out rows the order is no better than chance (AUC {quality.auc:.2f}): these columns do not tell "
+            "positives from other rows."
+        ]
+    if quality.precision <= 0.5:
+        return [
+            f"On held-out rows about {quality.precision:.0%} of the marked rows are positive: as a decision that is no "
+            "better than marking nothing. Use the order of the rows, not the mark."
+        ]
+    return []

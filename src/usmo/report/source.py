@@ -1,0 +1,93 @@
+"""The columns of the table that a page is about, as their author wrote them: values of rows, and typical values."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from usmo.core.arrays import Index
+from usmo.io import Sheet
+
+_EXACT = 2.0**53
+"""Whole numbers below this are exact as float."""
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+_TYPICAL_ROWS = 5_000
+"""Rows from which a typical value is taken; of more, the first of a random order."""
+
+_RARE = 0.1
+"""A text that a smaller share of the rows has is typical of nothing."""
+
+
+def cells(sheet: Sheet, names: Iterable[str], rows: Any) -> dict[str, list[Any]]:
+    """Columns of some rows as plain values: text, numbers, None."""
+    part = sheet.take(rows)
+    return {name: _whole_numbers([_plain(value) for value in _values(part, name)]) for name in names}
+
+
+def _values(sheet: Sheet, name: str) -> list[Any]:
+    return sheet.frame[name].to_list() if sheet.frame is not None else sheet.column(name).tolist()
+
+
+def _whole_numbers(values: list[Any]) -> list[Any]:
+    """Values as int if all are whole numbers, or missing: a column with gaps is read as float."""
+    present = [value for value in values if value is not None]
+    if all(isinstance(value, float) and value.is_integer() and abs(value) < _EXACT for value in present):
+        return [None if value is None else int(value) for value in values]
+    return values
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, list | tuple | dict):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return value if value is None or isinstance(value, str | int | bool) else str(value)
+
+
+class SourceColumns:
+    """The columns of a :class:`usmo.io.Sheet`, or of a mapping of names to sequences, one value per row."""
+
+    def __init__(self, columns: Sheet | Mapping[str, Sequence[Any]], rows: int) -> None:
+        self._sheet = columns if isinstance(columns, Sheet) else None
+        self._columns = {} if isinstance(columns, Sheet) else {str(name): each for name, each in columns.items()}
+        self.names = list(self._columns) if self._sheet is None else list(self._sheet.names)
+        lengths = [len(each) for each in self._columns.values()] if self._sheet is None else [self._sheet.n_rows]
+        if any(length != rows for length in lengths):
+            raise ValueError(f"cells must hold a value for each of the {rows} rows, got {sorted(set(lengths))}")
+
+    def values(self, name: str, rows: Index) -> list[Any]:
+        """The values of a column in these rows."""
+        if self._sheet is not None:
+            return cells(self._sheet, [name], rows)[name]
+        column = self._columns[name]
+        return _whole_numbers([_plain(column[row]) for row in rows.tolist()])
+
+    def typical(self, name: str, rows: Index) -> Any:
+        """The median of numbers and dates, the most frequent text; None if the rows have no typical value."""
+        if len(rows) > _TYPICAL_ROWS:
+            rows = np.random.default_rng(0).choice(rows, _TYPICAL_ROWS, replace=False)
+        values = [value for value in self.values(name, rows) if value is not None and value != ""]
+        if not values:
+            return None
+        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+            return float(np.median(np.asarray(values, dtype=np.float64)))
+        texts = [str(value) for value in values]
+        if all(_DATE.match(text) for text in texts):
+            return sorted(texts)[(len(texts) - 1) // 2][:10]
+        text, often = Counter(texts).most_common(1)[0]
+        return text if (often > 1 and often >= _RARE * len(texts)) or len(texts) == 1 else None

@@ -1,0 +1,133 @@
+"""The ranking as a table: rows with their own columns, ids recognised, nothing that a spreadsheet would run."""
+
+import json
+
+import polars as pl
+import pytest
+
+from tests.cli.command_line import called, rows_of
+from usmo.cli import main
+
+OPTIONS = ["--label-column", "known", "--positive", "yes", "--prior", "0.2", "--lam", "0.01"]
+OWN = ["rank", "row", "id", "score", "probability", "decision"]
+
+
+@pytest.fixture
+def people(tmp_path):
+    """A table with a column of ids, one called score, a date, a gap and cells that a spreadsheet would run."""
+    frame = pl.DataFrame(
+        {
+            "who": [f"p{i}" for i in range(60)],
+            "age": [20 + 7 * i % 41 for i in range(60)],
+            "score": [None if i == 40 else 0.5 * i for i in range(60)],
+            "since": [f"2024-01-{1 + i % 28:02d}" for i in range(60)],
+            "note": [("=1+1", "-3 kg", "plain")[i % 3] for i in range(60)],
+            "known": ["yes" if i < 15 else None for i in range(60)],
+        }
+    )
+    frame.write_csv(tmp_path / "t.csv")
+    frame.write_parquet(tmp_path / "t.parquet")
+    return tmp_path
+
+
+def test_a_ranking_carries_the_columns_of_each_row(people, capfd):
+    table = rows_of((people / "t.csv").read_text())
+    found = rows_of(called(capfd, "rank", people / "t.csv", *OPTIONS))
+    assert list(found[0]) == [*OWN, "age", "table.score", "since", "note"]
+    assert len(found) == 45
+    for row in found:
+        source = table[int(row["row"]) - 1]
+        assert (row["id"], row["age"], row["since"]) == (source["who"], source["age"], source["since"])
+        assert (row["table.score"] or None) == (None if source["score"] == "" else source["score"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [("age,note", ["age", "note"]), ("none", []), ("known", ["known"]), (" since , age ", ["since", "age"])],
+)
+@pytest.mark.parametrize("output", ["o.csv", "o.parquet", "o.jsonl"])
+def test_columns_chooses_them_in_every_format(people, capfd, asked, names, output):
+    target = people / output
+    result = called(
+        capfd, "rank", people / "t.parquet", *OPTIONS, "--columns", asked, "--output", target, "--json"
+    )
+    assert list(json.loads(result)["ranking"][0]) == [*OWN, *names]
+    read = {"csv": pl.read_csv, "parquet": pl.read_parquet, "jsonl": pl.read_ndjson}[output.split(".")[1]]
+    assert read(target).columns == [*OWN, *names]
+
+
+def test_an_unknown_column_is_refused_before_the_fit(people, capfd):
+    assert main(["rank", str(people / "t.csv"), *OPTIONS, "--columns", "agee"]) == 1
+    said = capfd.readouterr().err
+    assert "--columns: " in said
+    assert "'age'" in said
+    assert "fitting" not in said
+
+
+def test_the_id_column_is_recognised_and_kept_by_the_model(people, capfd):
+    capfd.readouterr()
+    assert main(["rank", str(people / "t.csv"), *OPTIONS, "--model", str(people / "m.usmo")]) == 0
+    out, err = capfd.readouterr()
+    assert "rows are named by column who; --id-column names another" in err
+    scores = {row["id"]: row["score"] for row in rows_of(out)}
+    predicted = rows_of(called(capfd, "predict", people / "m.usmo", people / "t.csv", "--columns", "age"))
+    assert list(predicted[0]) == [*OWN[1:], "age"]
+    assert {row["id"]: row["score"] for row in predicted if row["id"] in scores} == scores
+
+
+def test_without_ids_rows_have_their_numbers_only(people, capfd):
+    pl.read_csv(people / "t.csv").drop("who").write_csv(people / "u.csv")
+    found = rows_of(called(capfd, "rank", people / "u.csv", *OPTIONS, "--columns", "none"))
+    assert list(found[0]) == [name for name in OWN if name != "id"]
+
+
+def test_no_cell_of_a_csv_ranking_runs_in_a_spreadsheet(people, capfd):
+    found = rows_of(called(capfd, "rank", people / "t.csv", *OPTIONS, "--columns", "note"))
+    assert {row["note"] for row in found} == {"'=1+1", "'-3 kg", "plain"}
+    assert min(float(row["score"]) for row in found) < 0  # numbers with a sign stay numbers
+    exact = json.loads(called(capfd, "rank", people / "t.csv", *OPTIONS, "--columns", "note", "--json"))
+    assert {row["note"] for row in exact["ranking"]} == {"=1+1", "-3 kg", "plain"}
+
+
+def test_a_model_given_for_a_table_and_a_table_for_a_model_are_named_as_such(people, capfd):
+    table, model = str(people / "t.csv"), str(people / "m.usmo")
+    called(capfd, "fit", table, *OPTIONS, "--model", model)
+    for arguments, message in (
+        (["rank", model, *OPTIONS], f"{model} is a model file, not a table"),
+        (["predict", model, model], f"{model} is a model file, not a table"),
+        (["predict", table, model], f"{table} is a table, not a model file"),
+        (["inspect", table], f"{table} is a table, not a model file"),
+    ):
+        assert main(arguments) == 1
+        assert message in capfd.readouterr().err
+
+
+def test_one_known_positive_gives_a_ranking_and_a_page(people, capfd):
+    lines = (people / "t.csv").read_text().splitlines()
+    text = "\n".join([*lines[:2], *(line.removesuffix("yes") for line in lines[2:])])
+    (people / "one.csv").write_text(text)
+    capfd.readouterr()
+    options = ["--label-column", "known", "--positive", "yes", "--report", str(people / "r.html")]
+    assert main(["rank", str(people / "one.csv"), *options]) == 0
+    out, err = capfd.readouterr()
+    assert len(rows_of(out)) == 59
+    assert "60 rows, 1 known positive," in err
+    assert "nothing can be estimated from 1 known positive: --prior 0.05 assumed" in err
+    page = (people / "r.html").read_text()
+    assert "1 known positive says little about" in page
+    assert "1 known positives" not in page + err
+
+
+def test_a_command_without_use_says_so(people, capfd):
+    noise = pl.DataFrame(
+        {
+            "x": [(i * 7919) % 1009 for i in range(400)],
+            "known": ["yes" if i % 9 == 0 else None for i in range(400)],
+        }
+    )
+    noise.with_columns(z=pl.Series([(i * 104729) % 997 for i in range(400)])).write_csv(people / "noise.csv")
+    capfd.readouterr()
+    options = ["--label-column", "known", "--positive", "yes", "--prior", "0.2"]
+    assert main(["rank", str(people / "noise.csv"), *options]) == 0
+    err = capfd.readouterr().err
+    assert "no better than chance" in err or "no better than marking nothing" in err

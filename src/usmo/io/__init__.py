@@ -17,7 +17,7 @@ Feather without a second package. ``read`` with all its checks takes 1.4 s and 5
 from __future__ import annotations
 
 from usmo.io.errors import TableError, no_column
-from usmo.io.infer_types import MIXED, mostly_numbers
+from usmo.io.infer_types import mostly_numbers
 from usmo.io.labels import labels
 from usmo.io.parsing import MISSING, parse_numbers
 from usmo.io.reading import read
@@ -25,6 +25,6 @@ from usmo.io.sheet import Sheet, need_column
 from usmo.io.writing import write
 
 __all__ = [
-    "MISSING", "MIXED", "Sheet", "TableError", "labels", "mostly_numbers", "need_column", "no_column",
+    "MISSING", "Sheet", "TableError", "labels", "mostly_numbers", "need_column", "no_column",
     "parse_numbers", "read", "write",
 ]  # fmt: skip

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from usmo.io.errors import TableError, did_you_mean, quote
-from usmo.io.parsing import MISSING, PLAIN_NUMBER, parse_boolean
+from usmo.io.notation import PLAIN_NUMBER
+from usmo.io.parsing import MISSING, parse_boolean
 from usmo.io.sheet import Sheet
 
 _SHOWN = 10

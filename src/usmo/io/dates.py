@@ -74,7 +74,7 @@ def parse_dates(texts: Sequence[str], name: str) -> np.ndarray:
     """Days since 1970-01-01 of texts in a format, UTC if they name no zone; nan for other texts."""
     patterns = _patterns(name)
     is_iso = name == "year-first"
-    return np.array([is_iso and _iso_days(text) or _days(text, patterns) for text in texts], dtype=np.float64)
+    return np.array([(is_iso and _iso_days(text)) or _days(text, patterns) for text in texts], dtype=np.float64)
 
 
 def _iso_days(text: str) -> float:

@@ -108,7 +108,7 @@ def _numbers(schema: Schema, values: ColumnValues, view: FrameView, unread: list
                 f"{cell(view, row, values.texts[values.codes[row]], name)} is not a {kind}, but this column holds "
                 f"{kind}s in the training table: correct it or leave it empty"
             )
-        texts = [values.texts[i] for i in np.flatnonzero(bad)]
+        texts = [text for text, is_bad in zip(values.texts, bad, strict=True) if is_bad]
         if n_bad not in (0, schema["n_unread"]) and not set(texts) <= set(schema["unread"]):
             unread.append(f"{n_bad:,} in {quote(name)} ({first_ten(texts)})")
         return np.append(numbers, np.nan)[values.codes]

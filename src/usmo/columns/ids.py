@@ -1,4 +1,4 @@
-"""Columns of whole numbers that are no quantities: ids, which are not learnt from, and postal codes, which are categories."""
+"""Columns of whole numbers that are no quantities: ids are not learnt from, postal codes are categories."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ID_ROWS, ID_SHARE = 10, 0.9
 """A column with at least this many values, and more than this share of them different texts, looks like ids."""
 
 _COLLISIONS = 10.0
-"""Pairs of equal values that must be expected of a quantity, where there are none: by chance that happens to exp(-10)."""
+"""Pairs of equal values that a quantity must be expected to have, where it has none: by chance that is exp(-10)."""
 
 _DIGITS = 8
 """Digits from which whole numbers that fill their range evenly are ids; amounts and counts do not fill it evenly."""

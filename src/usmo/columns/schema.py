@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +28,9 @@ KINDS = (
 """What may be said of a column: its kind, or the notation of its numbers or dates."""
 
 _FORCED = {
-    "number": ("number", None), "decimal-comma": ("number", ","), "decimal-point": ("number", "."), "date": ("date", None),
-    "day-first": ("date", "day-first"), "month-first": ("date", "month-first"), "boolean": ("boolean", ""),
+    "number": ("number", None), "decimal-comma": ("number", ","), "decimal-point": ("number", "."),
+    "date": ("date", None), "day-first": ("date", "day-first"),
+    "month-first": ("date", "month-first"), "boolean": ("boolean", ""),
 }  # fmt: skip
 """The kind, and the notation or decimal mark, that one of the words above gives to a column."""
 
@@ -127,10 +129,10 @@ def _given_numbers(name: str, values: ColumnValues, view: FrameView, kind: str, 
         code = notation + found.notation[1:]
         found = infer_type(values.texts, values.codes, kinds=["number"], notation=code, forced=True)
     elif values.codes is not None:
-        options = {"kinds": [kind], "decimal": view.decimal, "notation": notation or None, "forced": True}
-        found = infer_type(values.texts, values.codes, **options)
+        infer = partial(infer_type, values.texts, values.codes, kinds=[kind], decimal=view.decimal, forced=True)
+        found = infer(notation=notation or None)
         if found.numbers is None and kind == "date":
-            found = infer_type(values.texts, values.codes, **{**options, "notation": "compact"})
+            found = infer(notation="compact")
     elif values.numbers is not None and kind == "date" and values.kind == "number":
         found = Inference("date", compact_days(values.numbers), "compact")
     else:

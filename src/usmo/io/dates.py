@@ -60,7 +60,8 @@ _MONTHS = [
 _MONTH_OF = {word: i + 1 for i, words in enumerate(_MONTHS) for word in words.split()}
 _ZONES = {
     "": 0, "z": 0, "utc": 0, "gmt": 0, "uhr": 0, "wet": 0, "cet": 1, "cest": 2, "mez": 1, "mesz": 2, "bst": 1, "eet": 2,
-    "eest": 3, "msk": 3, "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7, "jst": 9,
+    "eest": 3, "msk": 3, "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7,
+    "jst": 9,
 }  # fmt: skip
 """Hours ahead of UTC."""
 

@@ -21,8 +21,8 @@ _SAMPLE = 1 << 17
 """Bytes of lines with letters beyond ASCII by which an encoding is detected."""
 
 _CANDIDATES = [
-    "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp932", "gb18030", "big5", "euc_kr", "koi8_r",
-    "mac_roman", "cp850", "cp437",
+    "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp932", "gb18030", "big5", "euc_kr",
+    "koi8_r", "mac_roman", "cp850", "cp437",
 ]  # fmt: skip
 _WESTERN = "àâäáãåæçèéêëìíîïñòóôõöøœùúûüýÿßðþšžÀÂÄÁÃÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØŒÙÚÛÜÝŸÐÞŠŽ"
 _SIGNS = "€°§µ²³«»–—‘’“”„…·•©®™£¥½¼¾±×\u00a0¿¡ªº"

@@ -45,13 +45,14 @@ _PIECE = 4096
 """Compressed bytes that are expanded at a time, to at most 134 MB: Zstandard repeats a byte 128 kB long in 4 bytes."""
 
 _ACCEPTED = (
-    ".csv .tsv .txt .jsonl .ndjson .svm .svmlight .libsvm (each also with .gz or .zst), .parquet .feather .npz .xlsx .xls "
-    ".ods .zip .sqlite .duckdb"
+    ".csv .tsv .txt .jsonl .ndjson .svm .svmlight .libsvm (each also with .gz or .zst), .parquet .feather .npz "
+    ".xlsx .xls .ods .zip .sqlite .duckdb"
 )
 
 _FOREIGN = {
-    b"PK\x03\x04": "a zip archive or a workbook: name it .zip, .xlsx or .ods", b"PAR1": "a Parquet file: name it .parquet",
-    b"ARROW1": "a Feather file: name it .feather", b"SQLite format 3": "an SQLite database: name it .sqlite",
+    b"PK\x03\x04": "a zip archive or a workbook: name it .zip, .xlsx or .ods",
+    b"PAR1": "a Parquet file: name it .parquet", b"ARROW1": "a Feather file: name it .feather",
+    b"SQLite format 3": "an SQLite database: name it .sqlite",
     b"\xd0\xcf\x11\xe0": "an old workbook: name it .xls", b"%PDF": "a PDF: save the table as CSV or .xlsx",
     b"{\\rtf": "a text document: save the table as CSV", b"BZh": "compressed with bzip2: decompress it",
     b"\xfd7zXZ": "compressed with xz: decompress it", b"7z\xbc\xaf": "a 7-Zip archive: unpack it",

@@ -134,17 +134,15 @@ def lines_to_skip(found: list[tuple[int, list[str]]]) -> int:
     filled = [(line, row) for line, row in found if any(field.strip() for field in row)]
     if width < 2 or 2 * n < len(filled) or n < 2:
         return 0
-    for k, (line, row) in enumerate(filled):
+    for k, (line, row) in enumerate(filled[:-1]):
         n_filled = sum(1 for field in row if field.strip())
-        named = len(row) == width - 1 > 1 and n_filled == len(row) and k + 1 < len(filled)
+        named = len(row) == width - 1 > 1 and n_filled == len(row)
         if named and len(filled[k + 1][1]) == width and not _has_numbers(row):
             return line - 1
         if len(row) == width:
-            if n_filled == 1 and width > 2 and k + 1 < len(filled) and 2 * _n_filled(filled[k + 1][1]) >= width:
-                continue
-            if k + 1 < len(filled) and 2 * n_filled < width <= 2 * _n_filled(filled[k + 1][1]) and n_filled < 3:
-                continue
-            return line - 1
+            fuller = 2 * n_filled < width <= 2 * _n_filled(filled[k + 1][1])
+            if not (fuller and n_filled < 3):
+                return line - 1
     return 0
 
 

@@ -56,15 +56,17 @@ _CLOCK = re.compile(r"([0-9]{1,3}):([0-5][0-9])(?::([0-5][0-9](?:[.,][0-9]+)?))?
 _MARKS = str.maketrans("", "", " \u00a0\u202f\u2009\t" + _APOSTROPHE)
 
 _CURRENCIES = {
-    "$": "us$ usd dollar", "€": "eur euro", "£": "gbp", "¥": "jpy yen cny rmb", "₹": "inr rs", "CHF": "chf fr sfr",
-    "kr": "kr sek nok dkk", "zł": "zl pln", "R$": "brl", "A$": "aud", "C$": "cad", "HK$": "hkd", "S$": "sgd", "₽": "rub",
-    "₩": "krw", "₺": "try tl", "Kč": "czk kc", "Ft": "huf", "ZAR": "zar", "₪": "ils", "MX$": "mxn",
+    "$": "us$ usd dollar", "€": "eur euro", "£": "gbp", "¥": "jpy yen", "CNY": "cny rmb", "₹": "inr rs",
+    "CHF": "chf fr sfr", "kr": "kr", "SEK": "sek", "NOK": "nok",
+    "DKK": "dkk", "zł": "zl pln", "R$": "brl", "A$": "aud", "C$": "cad",
+    "HK$": "hkd", "S$": "sgd", "₽": "rub", "₩": "krw", "₺": "try tl", "Kč": "czk kc", "Ft": "huf", "ZAR": "zar",
+    "₪": "ils", "MX$": "mxn",
 }  # fmt: skip
 _UNITS = {
-    "%": "percent pct prozent pc", "‰": "", "°": "deg", "°C": "degc", "°F": "degf", "kg": "kilo", "g": "gr gram", "mg": "",
+    "%": "percent pct prozent", "‰": "", "°": "deg", "°C": "degc", "°F": "degf", "kg": "kilo", "g": "gr gram", "mg": "",
     "t": "ton tonne", "lb": "pound", "oz": "ounce", "km": "kilometer kilometre", "m": "meter metre", "cm": "", "mm": "",
     "µm": "", "nm": "", "mi": "mile", "ft": "foot feet", "in": "inch", "yd": "yard", "m²": "sqm qm", "m³": "cbm",
-    "km²": "", "ha": "", "sqft": "sq ft", "l": "liter litre", "ml": "", "h": "hr hour std stunde", "min": "minute",
+    "km²": "", "ha": "", "sqft": "", "l": "liter litre", "ml": "", "h": "hr hour std stunde", "min": "minute",
     "s": "sec second sek", "ms": "", "d": "day tag", "week": "wk woche", "month": "mo mon monat", "yr": "y year jahr",
     "km/h": "kmh kph", "mph": "", "m/s": "", "kw": "", "kwh": "", "w": "", "v": "", "mv": "", "hz": "", "khz": "",
     "mhz": "", "ghz": "", "kb": "", "mb": "", "gb": "", "tb": "", "bar": "", "hpa": "", "kpa": "", "mmhg": "",
@@ -192,6 +194,8 @@ def _hours(text: str) -> float:
 
 def sample_of(texts: Sequence[str], counts: np.ndarray) -> tuple[list[str], np.ndarray]:
     """At most 2,000 of the different texts, evenly spaced, and their numbers of rows."""
+    if len(texts) <= _SAMPLE:
+        return list(texts), counts
     places = np.unique(np.linspace(0, len(texts) - 1, _SAMPLE).astype(int))
     return [texts[i] for i in places], counts[places]
 
@@ -202,8 +206,14 @@ def is_code(texts: Sequence[str]) -> bool:
 
 
 def recognise(texts: Sequence[str], counts: np.ndarray, decimal: str) -> Notation | None:
-    """The notation of numbers that reads the most rows; None if it reads none. ``decimal`` is the table's mark, if known."""
+    """The notation of numbers that reads the most rows; None if it reads none.
+
+    ``decimal`` is the decimal mark of the table, if it is known.
+    """
     texts, counts = sample_of(texts, counts)
+    with_point, with_comma = (all(map(usual.fullmatch, texts)) for usual in (_USUAL_POINT, _USUAL_COMMA))
+    if with_point != with_comma:
+        return Notation("." if with_point else ",")
     numbers = [pieces(text) for text in texts]
     clocks = sum(int(n) for text, n in zip(texts, counts, strict=True) if _CLOCK.fullmatch(text))
     if clocks > counts.sum() / 2:

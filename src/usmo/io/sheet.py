@@ -169,11 +169,11 @@ class Sheet:
             types = {frame[name].dtype for frame in frames}
             if pl.String in types and len(types) > 1:
                 frames = [frame.with_columns(frame[name].cast(pl.String)) for frame in frames]
-        lines = [sheet._lines for sheet in sheets]
+        lines = [sheet._lines for sheet in sheets if sheet._lines is not None]
         table = cls(
             pl.concat(frames, how="vertical_relaxed"), source=source, decimal=first.decimal,
-            lines=None if any(each is None for each in lines) else np.concatenate(lines),
-            notes=dict.fromkeys(note for sheet in sheets for note in sheet.notes),
+            lines=np.concatenate(lines) if len(lines) == len(sheets) else None,
+            notes=list(dict.fromkeys(note for sheet in sheets for note in sheet.notes)),
         )  # fmt: skip
         for sheet in sheets:
             for name, spellings in sheet._spellings.items():

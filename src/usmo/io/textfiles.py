@@ -79,7 +79,8 @@ def stripped_text(data: bytes) -> tuple[bytes, int]:
 def _scan_records(data: bytes, separator: str) -> tuple[np.ndarray, np.ndarray, bool]:
     """Number of fields of each record, 0 if its quote stays open; the line on which it starts; are there codes?
 
-    A field that starts with 0 and another digit may be a code. Counts the separators and line ends outside of quotes, ``_SCAN_BYTES`` at a time.
+    A field that starts with 0 and another digit may be a code. Counts the separators and line ends outside of
+    quotes, ``_SCAN_BYTES`` at a time.
     """
     mark, end, quote = ord(separator), ord("\n"), ord('"')
     has_quotes = b'"' in data
@@ -183,7 +184,8 @@ def _read_with_csv_module(data: bytes, name: str, layout: Layout, notes: list[st
     Lines of words below the last row, such as "Total: 12 rows", are left out and noted.
     """
     names, separator = layout.names, layout.separator
-    reader, rows, lines, odd = records(data, separator), [], [], []
+    reader, rows, lines = records(data, separator), [], []
+    odd: list[tuple[int, list[str]]] = []
     try:
         next(reader)
         line = reader.line_num + 1

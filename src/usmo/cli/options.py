@@ -101,8 +101,8 @@ class TableOptions(NamedTuple):
 READING = together(
     click.option(
         "--format",
-        help="Format of DATA: csv, tsv, xlsx (any workbook), parquet, feather, jsonl, npz, svmlight, zip, sqlite, duckdb; "
-        "by default from its name.",
+        help="Format of DATA: csv, tsv, xlsx (any workbook), parquet, feather, jsonl, npz, svmlight, zip, sqlite, "
+        "duckdb; by default from its name.",
     ),
     click.option("--encoding", help="Encoding of DATA, such as cp1252; by default UTF-8, or else it is detected."),
     click.option(

@@ -32,6 +32,9 @@ _FEW, _MANY = 5, 20
 CODE = "^[+-]?0[0-9]+$"
 """A text of digits with a leading zero, as a regular expression: an integer that would not be written back so."""
 
+_THOUSANDS = r"^[+-]?[0-9]{1,3}(\.[0-9]{3})*$"
+"""Numbers that are 1234 if they have a decimal comma: such columns stay text in a table with decimal commas."""
+
 _GROUP = 1 << 14
 """Cells that are converted together: a call of Polars takes 0.1 ms for any number of rows."""
 
@@ -188,6 +191,8 @@ def _converted(columns: list[Any], sheet: Sheet) -> list[Any]:
             codes = plain & by_column(text.str.contains(CODE)).any(axis=1)
             is_text &= ~codes
             plain &= ~codes
+        elif plain.any() and sheet.decimal == ",":
+            plain &= ~by_column(text.is_null() | text.str.contains(_THOUSANDS)).all(axis=1)
         for i in np.flatnonzero(plain):
             source[i], is_text[i] = numbers, False
         if not is_text.any():

@@ -115,7 +115,7 @@ def _unit_of(text: str, apart: bool) -> str:
     known = _known_units().get(plain) or _known_units().get(plain.removesuffix("s"))
     if known or _currency_of(text):
         return known or _currency_of(text)
-    is_word = apart and len(plain) >= 2 and plain.replace(" ", "").replace("/", "").isalpha()
+    is_word = apart and len(plain) >= 2 and plain.replace("/", "").isalpha()
     return (plain.removesuffix("s") if len(plain) > 3 else plain) if is_word else ""
 
 

@@ -13,8 +13,9 @@ from usmo.io.notation import parse_written, recognise
 MISSING = frozenset(
     {
         "", "na", "n/a", "nan", "null", "?", "-", "#n/a", "#na", "#n/v", "#nv", "n.a.", "n. a.", "n.a", "n.v.", "na.",
-        "<na>", "none", "nil", "nat", "\\n", "--", "---", "–", "—", ".", "..", "...", "…", "??", "???", "unknown",
-        "missing", "unbekannt", "k.a.", "k. a.", "keine angabe", "inconnu", "inconnue", "desconocido", "n/d", "n.d.", "nd",
+        "<na>", "none", "nil", "nat", "\\n", "--", "---", "–", "—", ".", "..", "...", "…", "??", "???",
+        "unknown", "missing", "unbekannt",
+        "k.a.", "k. a.", "keine angabe", "inconnu", "inconnue", "desconocido", "n/d", "n.d.", "nd",
         "s/d", "not available", "not applicable", "no answer", "no data", "no response", "not reported", "not stated",
         "(null)", "(blank)", "(empty)", "(missing)", "(none)", "(leer)", "(unknown)", "[null]", "#null!", "#div/0!",
         "#ref!", "#value!", "#wert!", "#num!", "#zahl!", "#name?", "#bezug!", "1.#qnan", "-1.#ind", "1.#ind",

@@ -9,14 +9,14 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from usmo.io.archives import member_of
 from usmo.io.databases import read_database
-from usmo.io.errors import TableError, no_file, quote
+from usmo.io.errors import TableError, no_file, quote, short
 from usmo.io.file_types import MAGIC, check_is_text, decompress, file_type, is_table
 from usmo.io.formats import read_frame, read_npz, read_svmlight
 from usmo.io.json_lines import read_json_lines
@@ -25,6 +25,9 @@ from usmo.io.limits import Limit, limit_of
 from usmo.io.sheet import Sheet
 from usmo.io.textfiles import read_fields
 from usmo.io.workbooks import read_workbook
+
+_NAMED = 10
+"""Columns that an error names at most."""
 
 _BLANK = b"\0 \t\r\n\xef\xbb\xbf"
 """White space, zero bytes and the byte order mark: a file of nothing else is empty."""
@@ -178,21 +181,24 @@ _READERS: dict[str, Callable[[bytes, Limit, _Options], Sheet]] = {
 
 
 def _check_finite(sheet: Sheet) -> None:
+    """Refuse infinite numbers; the error names all columns that have some, and the first row of each."""
+    found: list[tuple[int, str]] = []
     if sheet.frame is not None:
         for column in sheet.frame.get_columns():
             if column.dtype.is_float():
                 infinite = np.isinf(column.to_numpy())
                 if infinite.any():
-                    _raise_infinite(sheet, int(np.argmax(infinite)), column.name)
-        return
-    if np.isinf(sheet.matrix.data if sparse.issparse(sheet.matrix) else sheet.matrix).any():
+                    found.append((int(np.argmax(infinite)), column.name))
+    elif np.isinf(sheet.matrix.data if sparse.issparse(sheet.matrix) else sheet.matrix).any():
         entries = sparse.coo_matrix(sheet.matrix)
         first = np.argmax(np.isinf(entries.data))
-        _raise_infinite(sheet, int(entries.row[first]), sheet.matrix_names[entries.col[first]])
-
-
-def _raise_infinite(sheet: Sheet, row: int, name: str) -> NoReturn:
-    raise TableError(
-        f"{sheet.source}: {sheet.place(row)}: infinite value in column {quote(name)}: write a finite number, or leave "
-        "it empty"
-    )
+        found.append((int(entries.row[first]), sheet.matrix_names[entries.col[first]]))
+    if found:
+        named = "; ".join(
+            f"{sheet.place(row)}: infinite value in column {quote(name)}" for row, name in found[:_NAMED]
+        )
+        more = f" and in {len(found) - _NAMED} more columns" if len(found) > _NAMED else ""
+        options = " ".join(f"--ignore {short(name)}" for _, name in found[:_NAMED])
+        raise TableError(
+            f"{sheet.source}: {named}{more}: write a finite number, or leave it empty, or leave out {options}"
+        )

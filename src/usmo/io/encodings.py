@@ -21,13 +21,16 @@ _SAMPLE = 1 << 17
 """Bytes of lines with letters beyond ASCII by which an encoding is detected."""
 
 _CANDIDATES = [
-    "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp932", "gb18030", "big5", "euc_kr",
+    "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp932", "gb18030", "big5", "euc_kr",
     "koi8_r", "mac_roman", "cp850", "cp437",
 ]  # fmt: skip
 _WESTERN = "àâäáãåæçèéêëìíîïñòóôõöøœùúûüýÿßðþšžÀÂÄÁÃÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØŒÙÚÛÜÝŸÐÞŠŽ"
 _SIGNS = "€°§µ²³«»–—‘’“”„…·•©®™£¥½¼¾±×\u00a0¿¡ªº"
-_UNLIKELY = re.compile(r"\w[£¥½¼¾¿¡©®±×]|[£¿¡³ª¹]\w|[^\W\d_a-zA-Z]{4}")
-"""Signs within words, and four letters beyond ASCII in a row: not a language of Western Europe."""
+_UNLIKELY = re.compile(r"[^\W\d_][£¥½¼¾¿¡©®±×³¹]|[£¿¡³ª¹][^\W\d_]")
+"""Signs within words: a wrong encoding."""
+
+_NOT_WESTERN = re.compile(r"[^\W\d_a-zA-Z]{4}")
+"""Four letters beyond ASCII in a row: not a language of Western Europe."""
 
 
 def as_utf8(data: bytes, name: str, encoding: str | None) -> tuple[bytes, str]:
@@ -97,7 +100,16 @@ def _detected(data: bytes) -> str | None:
             break
     sample = b"".join(lines)
     western = sample.decode("cp1252", "replace")
-    if all(letter < "\x80" or letter in _WESTERN + _SIGNS for letter in western) and not _UNLIKELY.search(western):
+    known = all(letter < "\x80" or letter in _WESTERN + _SIGNS for letter in western)
+    if known and not _UNLIKELY.search(western) and not _NOT_WESTERN.search(western):
         return "cp1252"
-    best = charset_normalizer().from_bytes(sample, cp_isolation=_CANDIDATES).best()
-    return None if best is None else str(best.encoding)
+    candidates, first = list(_CANDIDATES), None
+    while candidates:  # it stops at the first encoding without control characters
+        best = charset_normalizer().from_bytes(sample, cp_isolation=candidates).best()
+        if best is None or str(best.encoding) not in candidates:
+            break
+        first = first or str(best.encoding)
+        if not _UNLIKELY.search(str(best)):
+            return str(best.encoding)
+        candidates.remove(str(best.encoding))
+    return first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -27,18 +27,17 @@ USUAL_SPELLINGS = ["", "NA", "na", "N/A", "n/a", "NaN", "nan", "NULL", "null", "
 """The spellings given to the CSV parser, where each costs time on every field; ``plain_columns`` handles the rest."""
 
 _LONGEST_MIXED = 4
-MISSING_SPELLINGS = sorted(
-    {
-        spelling
-        for text in MISSING
-        for spelling in (
-            map("".join, itertools.product(*({c, c.upper()} for c in text)))
-            if len(text) <= _LONGEST_MIXED
-            else (text, text.upper(), text.capitalize(), text.title())
-        )
-    }
-)
-"""MISSING in upper and lower case, short ones in every mixture."""
+
+
+def _spellings(text: str) -> Iterable[str]:
+    if len(text) <= _LONGEST_MIXED:
+        return map("".join, itertools.product(*({c, c.upper()} for c in text)))
+    words = itertools.product(*({word, word.capitalize()} for word in text.split(" ")))
+    return [text.upper(), text.title(), *map(" ".join, words)]
+
+
+MISSING_SPELLINGS = sorted({spelling for text in MISSING for spelling in _spellings(text)})
+"""MISSING in upper and lower case, short ones in every mixture, words with and without a capital letter."""
 
 _TRUE = "true t yes y on ja j wahr oui vrai si sí sì sim vero verdadero verdadeiro tak да"
 _FALSE = "false f no n off nein falsch non faux não nao falso nee nie нет"

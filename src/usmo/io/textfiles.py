@@ -57,13 +57,14 @@ def read_fields(
     inspected = _missing_spellings(data, frame, layout, text)
     del data
     layout = layout._replace(data=b"")
-    frame = frame.drop(column for column in layout.edges if frame[column].null_count() == frame.height)
     assumed = decimal or ("," if layout.separator == ";" else "")
     sheet = Sheet(frame, source=name, lines=lines + blank_lines + layout.lines_above, decimal=assumed, notes=notes)
     del frame
     for column, spellings in inspected.items():
         sheet.note_missing(column, spellings)
-    return _without_units(convert_text_columns(sheet, text), text)
+    sheet = convert_text_columns(sheet, text)
+    sheet = sheet.drop(column for column in layout.edges if sheet.frame[column].null_count() == sheet.n_rows)
+    return _without_units(sheet, text)
 
 
 def stripped_text(data: bytes) -> tuple[bytes, int]:

@@ -110,5 +110,7 @@ def write_workbook(frame: Any, name: str) -> bytes:
         )
     stream = io.BytesIO()
     with xlsxwriter().Workbook(stream, _OPTIONS) as book:
-        frame.write_excel(book, autofit=frame.height <= 10_000, table_style=None, header_format={"bold": True})
+        frame.fill_nan(None).write_excel(
+            book, autofit=frame.height <= 10_000, table_style=None, header_format={"bold": True}
+        )
     return stream.getvalue()

@@ -24,6 +24,9 @@ _CANDIDATES = [
     "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp932", "gb18030", "big5", "euc_kr",
     "koi8_r", "mac_roman", "cp850", "cp437",
 ]  # fmt: skip
+_CHAOS = 0.5
+"""Disorder of a decoded text up to which charset-normalizer accepts an encoding; short columns of names have much."""
+
 _WESTERN = "àâäáãåæçèéêëìíîïñòóôõöøœùúûüýÿßðþšžÀÂÄÁÃÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØŒÙÚÛÜÝŸÐÞŠŽ"
 _SIGNS = "€°§µ²³«»–—‘’“”„…·•©®™£¥½¼¾±×\u00a0¿¡ªº"
 _UNLIKELY = re.compile(r"[^\W\d_][£¥½¼¾¿¡©®±×³¹]|[£¿¡³ª¹][^\W\d_]")
@@ -105,7 +108,7 @@ def _detected(data: bytes) -> str | None:
         return "cp1252"
     candidates, first = list(_CANDIDATES), None
     while candidates:  # it stops at the first encoding without control characters
-        best = charset_normalizer().from_bytes(sample, cp_isolation=candidates).best()
+        best = charset_normalizer().from_bytes(sample, cp_isolation=candidates, threshold=_CHAOS).best()
         if best is None or str(best.encoding) not in candidates:
             break
         first = first or str(best.encoding)

@@ -15,7 +15,7 @@ from usmo.io.encodings import as_utf8
 from usmo.io.errors import TableError, one_line, short
 from usmo.io.infer_types import convert_text_columns
 from usmo.io.libraries import polars
-from usmo.io.limits import FRAME_COLUMN, TEXT_ROW, Limit
+from usmo.io.limits import FRAME_COLUMN, TEXT_ROW, Limit, Options
 from usmo.io.sheet import Sheet
 from usmo.io.textfiles import stripped_text
 
@@ -23,10 +23,10 @@ _MAX_DEPTH = 64
 """Levels of lists and objects in a JSON record. Polars takes 0.02 s to infer the type of 64, 80 s of 1,000."""
 
 
-def read_json_lines(data: bytes, limit: Limit, text: frozenset[str], encoding: str | None) -> Sheet:
+def read_json_lines(data: bytes, limit: Limit, options: Options) -> Sheet:
     """Read a file with one JSON object per line."""
     pl, name = polars(), limit.source
-    data, note = as_utf8(data, name, encoding)
+    data, note = as_utf8(data, name, options.encoding)
     data, blank_lines = stripped_text(data)
     limit.check_table(data.count(b"\n"), 1, per_column=FRAME_COLUMN, per_row=TEXT_ROW)
     lines = np.fromiter(_record_lines(data, blank_lines, name), np.int64)
@@ -36,7 +36,7 @@ def read_json_lines(data: bytes, limit: Limit, text: frozenset[str], encoding: s
         frame = pl.read_ndjson(data, schema=schema)
     except pl.exceptions.PolarsError as error:
         _raise_wrong_record(data, lines, name, error)
-    return convert_text_columns(Sheet(frame, source=name, lines=lines, notes=[note] if note else []), text)
+    return convert_text_columns(Sheet(frame, source=name, lines=lines, notes=[note] if note else []), options.text)
 
 
 def _record_lines(data: bytes, blank_lines: int, name: str) -> Iterator[int]:

@@ -8,8 +8,8 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -17,11 +17,11 @@ from scipy import sparse
 from usmo.io.archives import member_of
 from usmo.io.databases import read_database
 from usmo.io.errors import TableError, no_file, quote, short
-from usmo.io.file_types import MAGIC, check_is_text, decompress, file_type, is_table
+from usmo.io.file_types import MAGIC, decompress, file_type, is_table
 from usmo.io.formats import read_frame, read_npz, read_svmlight
 from usmo.io.json_lines import read_json_lines
 from usmo.io.libraries import polars
-from usmo.io.limits import Limit, limit_of
+from usmo.io.limits import Limit, Options, limit_of
 from usmo.io.sheet import Sheet
 from usmo.io.textfiles import read_fields
 from usmo.io.workbooks import read_workbook
@@ -57,20 +57,13 @@ def read(
         The encoding of a text file, such as "cp1252". By default UTF-8, or what is detected if it is not.
     """
     place, database, table = split_source(os.fspath(source))
-    options = _Options(frozenset(text), max_bytes, encoding, table)
+    options = Options(frozenset(text), max_bytes, encoding, table)
     if database is None:
         paths = _parts(place)
         if paths is not None:
             return Sheet.joined([_read_file(path, format, options) for path in paths], place)
         return _read_file(place, format, options)
     return _checked(read_database(place, database, table, options.text, max_bytes), place)
-
-
-class _Options(NamedTuple):
-    text: frozenset[str]
-    max_bytes: float | None
-    encoding: str | None
-    table: str | None
 
 
 def split_source(source: str) -> tuple[str, str | None, str | None]:
@@ -109,7 +102,7 @@ def _parts(place: str) -> list[str] | None:
     return paths
 
 
-def _read_file(place: str, format: str | None, options: _Options) -> Sheet:
+def _read_file(place: str, format: str | None, options: Options) -> Sheet:
     name = "standard input" if place == "-" else place
     format, compression = file_type("csv" if place == "-" and format is None else format, name)
     if format not in ("npz", "svmlight"):
@@ -163,16 +156,11 @@ def _contents(place: str, name: str, compression: str, max_bytes: float | None) 
     return data, limit
 
 
-def _fields(data: bytes, limit: Limit, options: _Options, separator: str | None = None) -> Sheet:
-    check_is_text(data, limit.source)
-    return read_fields(data, limit, options.text, options.encoding, separator)
-
-
-_READERS: dict[str, Callable[[bytes, Limit, _Options], Sheet]] = {
-    "csv": _fields,
-    "tsv": lambda data, limit, options: _fields(data, limit, options, "\t"),
-    "jsonl": lambda data, limit, options: read_json_lines(data, limit, options.text, options.encoding),
-    "xlsx": lambda data, limit, options: read_workbook(data, limit, options.text, options.table),
+_READERS: dict[str, Callable[[bytes, Limit, Options], Sheet]] = {
+    "csv": read_fields,
+    "tsv": partial(read_fields, separator="\t"),
+    "jsonl": read_json_lines,
+    "xlsx": read_workbook,
     "parquet": lambda data, limit, _: read_frame(data, limit, "Parquet"),
     "feather": lambda data, limit, _: read_frame(data, limit, "Feather"),
     "npz": lambda data, limit, _: read_npz(data, limit),

@@ -10,10 +10,11 @@ import numpy as np
 
 from usmo.io.encodings import as_utf8
 from usmo.io.errors import TableError, short
+from usmo.io.file_types import check_is_text
 from usmo.io.infer_types import CODE, convert_text_columns
 from usmo.io.layout import Layout, decimal_mark, find_layout, records
 from usmo.io.libraries import polars
-from usmo.io.limits import FRAME_COLUMN, TEXT_ROW, Limit
+from usmo.io.limits import FRAME_COLUMN, TEXT_ROW, Limit, Options
 from usmo.io.notation import PLAIN_NUMBER
 from usmo.io.parsing import USUAL_SPELLINGS, is_missing
 from usmo.io.sheet import Sheet
@@ -31,12 +32,11 @@ _HEADER_LINES = 2
 """Most lines below the header that are no rows: units, or the questions and ids of a survey."""
 
 
-def read_fields(
-    data: bytes, limit: Limit, text: frozenset[str], encoding: str | None = None, separator: str | None = None
-) -> Sheet:
+def read_fields(data: bytes, limit: Limit, options: Options, separator: str | None = None) -> Sheet:
     """Read a CSV or TSV file: with Polars if every record has the fields of the header, else record by record."""
-    name = limit.source
-    data, note = as_utf8(data, name, encoding)
+    name, text = limit.source, options.text
+    check_is_text(data, name)
+    data, note = as_utf8(data, name, options.encoding)
     data, blank_lines = stripped_text(data)
     layout = find_layout(data, name, separator)
     data, names, notes = layout.data, layout.names, [*([note] if note else []), *layout.notes]
@@ -63,8 +63,8 @@ def read_fields(
     for column, spellings in inspected.items():
         sheet.note_missing(column, spellings)
     sheet = convert_text_columns(sheet, text)
-    sheet = sheet.drop(column for column in layout.edges if sheet.frame[column].null_count() == sheet.n_rows)
-    return _without_units(sheet, text)
+    edges = [column for column in layout.edges if sheet.frame[column].null_count() == sheet.n_rows]
+    return _without_units(sheet.drop(edges) if edges else sheet, text)
 
 
 def stripped_text(data: bytes) -> tuple[bytes, int]:

@@ -10,7 +10,7 @@ from usmo.io.errors import TableError, no_table, one_line, quote, short
 from usmo.io.infer_types import convert_text_columns
 from usmo.io.layout import distinct, lines_to_skip
 from usmo.io.libraries import fastexcel, polars, xlsxwriter
-from usmo.io.limits import FRAME_COLUMN, Limit
+from usmo.io.limits import FRAME_COLUMN, Limit, Options
 from usmo.io.sheet import Sheet, some
 
 _TOP = 60
@@ -22,9 +22,9 @@ _MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
 _OPTIONS = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True}
 
 
-def read_workbook(data: bytes, limit: Limit, text: frozenset[str], table: str | None) -> Sheet:
-    """Read a sheet of a workbook: the one called ``table``, or the first that is not empty."""
-    pl, name = polars(), limit.source
+def read_workbook(data: bytes, limit: Limit, options: Options) -> Sheet:
+    """Read a sheet of a workbook: the one that is named, or the first that is not empty."""
+    pl, name, table = polars(), limit.source, options.table
     if data.startswith(b"PK"):
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -60,8 +60,8 @@ def read_workbook(data: bytes, limit: Limit, text: frozenset[str], table: str | 
     ]  # fmt: skip
     frame = frame.drop(empty).filter(~pl.all_horizontal(pl.all().is_null()))
     columns = [_whole(column) for column in frame.get_columns()]
-    columns = [column.cast(pl.String) if column.name in text else column for column in columns]
-    return convert_text_columns(Sheet(pl.DataFrame(columns), source=name, notes=notes), text)
+    columns = [column.cast(pl.String) if column.name in options.text else column for column in columns]
+    return convert_text_columns(Sheet(pl.DataFrame(columns), source=name, notes=notes), options.text)
 
 
 def _damaged(name: str, error: BaseException) -> TableError:

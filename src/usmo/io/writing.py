@@ -17,6 +17,8 @@ from usmo.system.atomic import write_whole
 from usmo.system.terminal import printable
 
 _WRITABLE = ("csv", "tsv", "parquet", "jsonl", "xlsx")
+_READ_ONLY = (".xls", ".xlsb", ".xlsm", ".ods")
+"""Endings of workbooks that are read, but not written."""
 
 
 def write(rows: Any, target: str | os.PathLike[str] | BinaryIO, *, format: str | None = None) -> None:
@@ -70,7 +72,7 @@ def output_file_type(target: str | os.PathLike[str] | BinaryIO, format: str | No
     path = target if isinstance(target, str | os.PathLike) else getattr(target, "name", "")
     name = "standard output" if target == "-" else os.fspath(path)
     format, compression = file_type("csv" if target == "-" and format is None else format, name)
-    if format not in _WRITABLE or (format == "xlsx" and not name.lower().endswith(".xlsx") and target != "-"):
+    if format not in _WRITABLE or name.lower().endswith(_READ_ONLY):
         raise TableError(f"{format} files cannot be written: accepted are {', '.join(_WRITABLE)}, got {name!r}")
     return name, format, compression
 

@@ -9,6 +9,7 @@ import numpy as np
 from usmo.columns.frames import ColumnValues, FrameView, as_text
 from usmo.columns.scaling import standardise
 from usmo.columns.schema import Schema, number_rows, width
+from usmo.columns.tails import compressed
 from usmo.columns.vectors import vector_block
 from usmo.columns.words import text_block
 from usmo.io import TableError
@@ -76,9 +77,11 @@ def _number_entries(
     """Standardised numbers, and ones where they are missing."""
     X = number_rows([name for name, _ in columns], [numbers for _, numbers in columns], view)
     used = [schemas[name] for name, _ in columns]
-    median, mean, scale = (np.array([[schema[key]] for schema in used]) for key in ("median", "mean", "scale"))
+    median, mean, scale, tail = (
+        np.array([[schema[key]] for schema in used]) for key in ("median", "mean", "scale", "tail")
+    )
     missing = np.isnan(X)
-    out = standardise(np.where(missing, median, X), mean, scale)
+    out = standardise(compressed(np.where(missing, median, X), tail), mean, scale)
     if not np.isfinite(out).all():
         i, row = np.argwhere(~np.isfinite(out))[0]
         raise TableError(

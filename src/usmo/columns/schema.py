@@ -11,6 +11,7 @@ import numpy as np
 from usmo.columns.frames import ColumnValues, FrameView, as_text
 from usmo.columns.ids import ID_ROWS, ID_SHARE, id_reason, is_postal
 from usmo.columns.scaling import scaling
+from usmo.columns.tails import compressed, tail_scale
 from usmo.columns.vectors import vector_schema
 from usmo.columns.words import term_names, text_schema
 from usmo.io import TableError, no_column
@@ -152,14 +153,22 @@ def past(name: str) -> str:
 
 def _number_schemas(columns: list[_Numeric], view: FrameView, problems: list[str]) -> list[Schema]:
     """The schemas of columns of numbers, booleans and dates."""
-    columns = [column for column in columns if not _is_infinite(column, view, problems)]
-    if not columns:
-        return []
     X = np.array([column.values.numbers for column in columns], dtype=np.float64)
+    if np.isinf(X).any():
+        columns = [column for column in columns if not _is_infinite(column, view, problems)]
+        if not columns:
+            return []
+        X = np.array([column.values.numbers for column in columns], dtype=np.float64)
     n = X.shape[1]
     n_missing = np.isnan(X).sum(axis=1).tolist()
     is_constant = np.fmin.reduce(X, axis=1) == np.fmax.reduce(X, axis=1)
-    scalings = np.transpose(scaling(X)).tolist()
+    tails = [
+        tail_scale(x) if column.values.kind == "number" else 0.0 for x, column in zip(X, columns, strict=True)
+    ]
+    medians, means, scales = scaling(X)
+    if any(tails):
+        _, means, scales = scaling(compressed(X, np.array(tails)[:, None]))
+    scalings = np.transpose([medians, means, scales]).tolist()
     schemas = []
     for i, (name, values, found, given) in enumerate(columns):
         missing, (median, mean, scale) = n_missing[i], scalings[i]
@@ -178,7 +187,7 @@ def _number_schemas(columns: list[_Numeric], view: FrameView, problems: list[str
                 {
                     "name": name, "kind": values.kind, "median": median, "mean": mean, "scale": scale,
                     "missing": missing > 0, "n_missing": missing, "notation": found.notation, "sure": found.sure,
-                    "unread": list(found.unread), "n_unread": found.n_unread,
+                    "unread": list(found.unread), "n_unread": found.n_unread, "tail": tails[i],
                 }
             )  # fmt: skip
     return schemas
@@ -302,7 +311,8 @@ def _written(schema: Schema) -> str:
     notation = schema["notation"]
     if schema["kind"] == "number":
         unit = f" in {printable(notation[1:])}" if notation[1:] else ""
-        return unit + (", decimal comma" if notation[:1] == "," else "")
+        comma = ", decimal comma" if notation[:1] == "," else ""
+        return unit + comma + (", heavy tails on a log scale" if schema["tail"] else "")
     return f", {notation.replace('-', ' ')}" if notation in ("day-first", "month-first") else ""
 
 

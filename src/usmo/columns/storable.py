@@ -43,9 +43,13 @@ _KINDS = Rule(
         isinstance(value, dict) and all(isinstance(name, str) and kind in KINDS for name, kind in value.items())
     ),
 )
+_TAIL = Rule(
+    "a finite number, 0 or more", lambda value, sizes: isinstance(value, float) and 0.0 <= value < float("inf")
+)
 _NUMBERS = {
     "name": _TEXT, "kind": _TEXT, "median": number(), "mean": number(), "scale": number(0), "missing": _TRUTH,
     "n_missing": count(), "notation": _TEXT, "sure": _TRUTH, "unread": _NAMES, "n_unread": count(),
+    "tail": _TAIL,
 }  # fmt: skip
 _DAY = number(-2e8, 2e8)
 """Days since 1970 that a column of dates can hold: microseconds in 64 bits."""
@@ -108,7 +112,7 @@ def _current(schema: Any) -> Any:
     comma = schema["comma"]
     notation = {"number": "," if comma else ".", "date": "year-first"}.get(str(schema.get("kind")), "")
     kept = {name: value for name, value in schema.items() if name != "comma"}
-    return {**kept, "notation": notation, "sure": True, "unread": [], "n_unread": 0}
+    return {**kept, "notation": notation, "sure": True, "unread": [], "n_unread": 0, "tail": 0.0}
 
 
 def _check_schema(owner: str, schema: Any) -> None:

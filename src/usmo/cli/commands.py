@@ -101,7 +101,7 @@ _REPORT = click.option("--report", help="Write a page with ranking, explanations
 @MODEL
 @click.option("--top", type=click.IntRange(1), help="Only the first rows of the ranking.")
 @click.option(
-    "--output", default="-", show_default=True, help="File for the ranking: CSV, TSV, Parquet, JSON lines."
+    "--output", default="-", show_default=True, help="File for the ranking: CSV, TSV, .xlsx, Parquet, JSON lines."
 )
 @_REPORT
 @click.option("--model", "model_file", help="Also save the model to this file.")

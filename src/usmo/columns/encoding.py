@@ -15,6 +15,7 @@ from usmo.columns.words import text_block
 from usmo.io import TableError
 from usmo.io.dates import compact_days
 from usmo.io.errors import cell, quote
+from usmo.io.infer_types import UNREAD
 from usmo.io.parsing import parse
 from usmo.system.caller import warn
 
@@ -112,7 +113,8 @@ def _numbers(schema: Schema, values: ColumnValues, view: FrameView, unread: list
                 f"{kind}s in the training table: correct it or leave it empty"
             )
         texts = [text for text, is_bad in zip(values.texts, bad, strict=True) if is_bad]
-        if n_bad not in (0, schema["n_unread"]) and not set(texts) <= set(schema["unread"]):
+        is_training_table = len(schema["unread"]) == UNREAD and n_bad == schema["n_unread"]
+        if not set(texts) <= set(schema["unread"]) and not is_training_table:
             unread.append(f"{n_bad:,} in {quote(name)} ({first_ten(texts)})")
         return np.append(numbers, np.nan)[values.codes]
     if x is not None and kind == "date" and schema["notation"] == "compact" and values.kind == "number":

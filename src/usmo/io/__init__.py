@@ -1,8 +1,8 @@
-"""Tables read from files and written to files: CSV, TSV, Parquet, Feather, JSON lines, ``.npz``, svmlight.
+"""Tables read from files and written to files: CSV, workbooks, Parquet, JSON lines, ``.npz``, databases and more.
 
 ``read`` returns a ``Sheet``: named columns, either a Polars data frame or a numeric matrix. A text column that holds
-numbers becomes a column of numbers. A table that could silently be read wrong raises a ``TableError``, one line that
-says what to do.
+plain numbers becomes a column of numbers; ``infer_types`` recognises other numbers and dates. ``Sheet.remarks`` says
+what was decided. A table that could silently be read wrong raises a ``TableError``, one line that says what to do.
 
 Polars, from the extra ``usmo-learn[tables]``, reads and writes. It is chosen by these times and peak memories for a
 CSV file of 1,000,000 rows and ten columns (100 MB) on 2 cores, measured by `python -m benchmarks.reading`:

@@ -1,4 +1,4 @@
-"""Formats other than CSV and JSON lines: Parquet and Feather hold data frames, ``.npz`` and svmlight matrices."""
+"""Formats of columns and matrices: Parquet and Feather hold data frames, ``.npz`` and svmlight matrices."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _GROUP = 1 << 14
 """Cells that are converted together: a call of Polars takes 0.1 ms for any number of rows."""
 
 _DIGIT = re.compile(r"\d|inf", re.IGNORECASE)
-_SHOWN = 20
+UNREAD = 20
 """Texts that are not of the kind of their column, as far as they are reported."""
 
 
@@ -93,7 +93,7 @@ def infer_type(
         if bad.all() or (bad.any() and not forced and (kind == "boolean" or not mostly_numbers(bad, counts))):
             continue
         rows = np.where(bad, counts, 0)
-        most = np.argsort(-rows, kind="stable")[: min(_SHOWN, int(bad.sum()))]
+        most = np.argsort(-rows, kind="stable")[: min(UNREAD, int(bad.sum()))]
         values = np.append(numbers, np.nan)[codes]
         return Inference(kind, values, code, sure, tuple(texts[i] for i in most), int(rows.sum()))
     return TEXT._replace(mixed=mixed)

@@ -79,6 +79,8 @@ FILES = {
     "cut-word.csv": (b"a,b,c\n1,2,3\nmore\n", "line 3 has 1 fields where the header has 3"),
     "ragged-title.csv": (b"Report of May\n\na,b,c\n1,2,3\n4,5,6\n7,8\n9,9,9\n",
                          "line 6 has 2 fields where the header has 3"),
+    "comma-unquoted.csv": (b"value\n0,5\n1,5\n2,5\n", "line 2 has 2 fields where the header has 1"),
+    "prose-unquoted.csv": (b"text\n" + b"Well, this is it, ok\n" * 9, "line 2 has 3 fields where the header has 1"),
     "footer-within.csv": (b"a,b\n1,2\nTotal of page 1\n3,4\n", "line 3 has 1 fields where the header has 2"),
     "only-title.csv": (b"Report of May\n", "holds a header line but no rows"),
     "sep-only.csv": (b"sep=;\r\na;b\r\n", "holds a header line but no rows"),

@@ -40,6 +40,8 @@ def numbers(rows, last=()):
         ("a,b\n1,true\n2,false\n", [(1, True), (2, False)]),
         ("a,b\n1,2020-01-31\n2,x\n", [(1, "2020-01-31"), (2, "x")]),
         (" a ,\n1,x\n", [(1, "x")]),
+        (",\n1,x\n2,y\n", [(1, "x"), (2, "y")]),
+        ("Sales of May\n\nregion,2019,2020\nN,1,2\nS,3,4\n", [("N", 1, 2), ("S", 3, 4)]),
     ],
 )  # fmt: skip
 def test_dialects_of_csv_are_read(tmp_path, text, rows):

@@ -142,8 +142,17 @@ def lines_to_skip(found: list[tuple[int, list[str]]]) -> int:
         if len(row) == width:
             fuller = 2 * n_filled < width <= 2 * _n_filled(filled[k + 1][1])
             if not (fuller and n_filled < 3):
-                return line - 1
+                return line - 1 if line == 1 or _is_header(row, filled[k + 1][1]) else 0
     return 0
+
+
+def _is_header(row: list[str], below: list[str]) -> bool:
+    """Whether a record below others holds names: no numbers but years, and no cell like the one below it."""
+    numbers = parse_numbers([cell.strip() for cell in row])[0]
+    is_year = (numbers % 1 == 0) & (numbers >= 1900) & (numbers <= 2100)
+    plain = np.isnan(numbers) | is_year
+    repeated = any(cell.strip() and cell == other for cell, other in zip(row, below, strict=False))
+    return bool(plain.all() and np.isnan(numbers).any() and not repeated)
 
 
 def _n_filled(row: list[str]) -> int:

@@ -1,7 +1,5 @@
 """fit infers the kind of every column, says so, and refuses tables that cannot be learnt from."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -76,11 +74,6 @@ def test_summary_has_the_kind_and_the_missing_values_of_each_column():
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        ([str(i) for i in range(30)] + ["n/a?"], r"row 30 .*: 'n/a\?' in column 'c' stands among numbers"),
-        (
-            [f"2020-01-{i:02d}" for i in range(1, 31)] + ["1.2.2020"],
-            r"'1\.2\.2020' in column 'c' stands among dates",
-        ),
         ([1.0] * 30 + [-np.inf], "row 30 .*: -inf in column 'c' is infinite"),
         (["x"] * 31, r"no column of the table can be learnt from \(c: ignored, constant\)"),
         ([], "has no rows"),
@@ -104,21 +97,22 @@ ISO = [f"2020-01-{i:02d}" for i in range(1, 31)]
         (["1"] * 5 + ["2"] * 5 + ["x", "y"], "category"),
         (["true", "FALSE"] * 20, "boolean"),
         (ISO, "date"),
-        ([f"{i}.5" for i in range(30)] + ["none"], "'none' in column 'c' stands among numbers"),
-        ([f"{i},5" for i in range(30)] + ["none"] * 20, "'none' in column 'c' stands among numbers"),
-        ([*ISO, "1.2.2020"], "'1.2.2020' in column 'c' stands among dates"),
-        ([*ISO, *["a", "b"] * 20], "'a' in column 'c' stands among dates"),
+        ([f"{i}.5" for i in range(30)] + [">50"], "number"),
+        ([f"{i},5" for i in range(30)] + ["none"] * 20, "number"),
+        ([*ISO, "1.2.2020"], "date"),
+        ([*ISO, *["a", "b"] * 20], "date"),
+        (["$5", "$6.50", "($7)"] * 10, "number"),
+        (["007", "012", "123"] * 10, "category"),
+        (["20.3.2020", "21.3.2020"] * 10, "date"),
+        (["Ja", "nein"] * 10, "boolean"),
         (["a", "b", "NA", ""] * 10, "category"),
     ],
 )
-def test_files_and_data_frames_of_the_same_texts_get_the_same_kind_or_the_same_refusal(tmp_path, column, decision):
+def test_files_and_data_frames_of_the_same_texts_get_the_same_kind(tmp_path, column, decision):
     write({"c": column}, tmp_path / "t.csv")
 
     def decide(load):
-        try:
-            return TableEncoder().fit(load()).columns_[0]["kind"]
-        except TableError as error:
-            return re.search(r"'[^']*' in column 'c' stands among \w+", str(error)).group()
+        return TableEncoder().fit(load()).columns_[0]["kind"]
 
     assert decide(lambda: pl.DataFrame({"c": column})) == decision
     assert decide(lambda: pd.DataFrame({"c": column})) == decision

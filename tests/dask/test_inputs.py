@@ -79,10 +79,12 @@ def test_size_of_a_map_counts_when_arguments_are_sent():
 
 def test_text_labels_warn_and_missing_ones_are_unlabelled(client):
     X, y = random_rows()
-    text = np.where(y, "p", "u").astype(object)
-    with pytest.warns(UserWarning, match=r"y holds text: .*'u'.*, the greater value, counts as labelled positive"):
+    text = np.where(y, "b", "a").astype(object)
+    with pytest.warns(UserWarning, match=r"y holds text: .*'b'.*, the greater value, counts as labelled positive"):
         LinearPUSVC(0.3).fit(lazy(X), lazy(text))
     expected = LinearPUSVC(0.3).fit(lazy(X), lazy(y)).coef_
+    words = np.where(y, "positive", "unlabeled").astype(object)
+    np.testing.assert_allclose(LinearPUSVC(0.3).fit(lazy(X), lazy(words)).coef_, expected, rtol=1e-10)
     for missing in (None, np.nan, pd.NA):
         some = np.where(y == 1, "yes", None).astype(object)
         some[y == 0] = missing

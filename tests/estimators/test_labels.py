@@ -1,5 +1,7 @@
 """Negatives, costs, propensities and soft labels: against Clarabel on NumPy matrices, and against their definitions."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -183,7 +185,7 @@ def test_ways_of_writing_the_labels_agree():
     with_nan = np.where(kind == 0, np.nan, kind)
     text = np.where(kind == 0, None, np.where(kind == 1, "yes", "no"))
     for y, classes in ((with_nan, [-1, 1]), (text, ["no", "yes"])):
-        model = PUSVC(0.3).fit(X, y) if y is with_nan else _fit_text(X, y)
+        model = PUSVC(0.3).fit(X, y)
         np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
         assert model.classes_.tolist() == classes
         assert set(model.predict(X)) <= set(classes)
@@ -195,11 +197,36 @@ def test_ways_of_writing_the_labels_agree():
     assert not hasattr(two, "eta_")
 
 
-def _fit_text(X, y):
+@pytest.mark.parametrize(
+    ("positive", "other"),
+    [
+        ("positive", "unlabeled"),
+        ("p", "u"),
+        ("Known", "unknown"),
+        ("relevant", "zz"),
+        ("aa", "Unlabelled"),
+        ("yes", "zz"),
+    ],
+)
+def test_words_say_which_text_marks_positives_whatever_their_order(positive, other):
+    rng = np.random.default_rng(4)
+    y = np.r_[np.ones(8, int), np.zeros(30, int)]
+    X = rng.normal(size=(38, 2)) + y[:, None]
+    expected = PUSVC(0.3).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = PUSVC(0.3).fit(X, np.where(y == 1, positive, other))
+    assert model.classes_.tolist() == [other, positive]
+    np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
+    np.testing.assert_array_equal(model.predict(X) == positive, expected.predict(X) == 1)
+
+
+def test_other_words_go_by_their_order_with_a_warning():
+    X, y = np.random.default_rng(4).normal(size=(12, 2)), ["red", "blue"] * 6
     with pytest.warns(
-        UserWarning, match="'yes', the greater value, counts as labelled positive, 'no' as negative"
+        UserWarning, match="'red', the greater value, counts as labelled positive, 'blue' as unlabelled"
     ):
-        return PUSVC(0.3).fit(X, y)
+        PUSVC(0.3).fit(X, y)
 
 
 @pytest.mark.parametrize("y", [[-1, 0], [0, np.nan], [-1, 0, 1, np.nan], [0, 1, 2], [1, 1], ["a", "b", "c"]])

@@ -93,8 +93,8 @@ FILES = {
     "t.svm": (b"1 1:2\n-1 2:x\n", "line 2 is not 'label index:value"),
     "t.jsonl": (b'{"a": 1}\n\n{"a":\n', r"line 3 is not JSON \(Expecting value, column 6\)"),
     "list.jsonl": (b'{"a": 1}\n[2]\n', r"line 2 holds no \{\.\.\.\}"),
-    "mixed.jsonl": (b'{"a": 1}\n' * 12 + b'{"a": "x"}\n', "line 13: 'x' in column 'a' stands among numbers"),
-    "t.xlsx": (b"PK", r"unknown file type of .*t\.xlsx': accepted are \.csv .*\.parquet.*; save the sheet as CSV"),
+    "t.xlsx": (b"PK", r"t\.xlsx is damaged or not a workbook"),
+    "t.sav": (b"PK", r"unknown file type of .*t\.sav': accepted are \.csv .*\.parquet.*; save the table as CSV"),
     "t": (b"a", "unknown file type"),
     "t.parquet.gz": (b"a", "unknown file type"),
 }  # fmt: skip
@@ -178,8 +178,11 @@ def test_missing_file_folder_and_format_are_named(tmp_path):
         read(tmp_path / "custmers.csv")
     with pytest.raises(TableError, match=r"no file '.*nowhere.*': check the path"):
         read(tmp_path / "nowhere" / "t.csv")
-    with pytest.raises(TableError, match="is a folder: name a file in it"):
-        read(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(TableError, match="is a folder without tables: name a file"):
+        read(tmp_path / "empty")
+    with pytest.raises(TableError, match=r"no file matches '.*\*\.parquet'"):
+        read(tmp_path / "*.parquet")
     with pytest.raises(TableError, match="unknown format 'excel': accepted are"):
         read(tmp_path / "customers.csv", format="excel")
 

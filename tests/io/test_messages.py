@@ -18,12 +18,10 @@ ESCAPES = "\x1b]0 title\x07\x9b31m\u202e"
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("t.csv", f"{NUMBERS}{LONG},y\n", r"line 32: 'x{80}…' in column 'a' stands among numbers"),
-        ("t.csv", f"{NUMBERS}{DIGITS}x,y\n", r"line 32: '9{80}…' in column 'a' stands among numbers"),
         ("t.csv", f"{NUMBERS}{DIGITS},y\n", "line 32: infinite value in column 'a'"),
         ("t.csv", f'{NUMBERS}"{LONG}\n', "line 32 cannot be read .*field larger than .*: close the quote, .*shorten"),
         ("t.csv", f"{LONG},b\n1,2\n", "the header line cannot be read .*field larger than .*shorten the field"),
-        ("t.csv", f"{'h' * 99_000},{'h' * 99_000}\n1,2\n", r"several columns named 'h{80}…'"),
+        ("t.csv", f"{'h' * 99_000},{'h' * 99_000}\n1,2\n", None),
         ("t.csv", f"1.5,{LONG[:99_000]}\n1,2\n", None),
         ("t.csv", f"1.5,0.{DIGITS}\n1,2\n", r"has no header line, it starts with 1\.5"),
         ("t.jsonl", '{"a": 1}\n{"a": ' + "[" * 9000 + "]" * 9000 + "}\n", "line 2 holds .* in more than 64 levels"),
@@ -78,7 +76,7 @@ def refusals(folder):
         lambda: encoder.transform(sheet.drop(names[:2])),
         lambda: read(folder / "t.npz"),
         lambda: read(folder / f"{ESCAPES}.csv"),
-        lambda: read(put(folder, data, f"{ESCAPES}.csv")),
+        lambda: read(put(folder, data, f"{ESCAPES}.csv")).column(f"{ESCAPES}_3"),
         lambda: read(put(folder, f'{{"{ESCAPES}": 1}}\n[]', f"{ESCAPES}.jsonl")),
     ]
 

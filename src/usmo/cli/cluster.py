@@ -130,7 +130,7 @@ def _samples(client: Any, paths: list[str], table: TableOptions) -> list[_FileSa
 
 def _file_sample(path: str, roles: dict[str, Any], max_bytes: float | None, most: int, seed: int) -> _FileSample:
     excluded = excluded_columns(roles)
-    sheet = read(path, text=excluded, max_bytes=max_bytes)
+    sheet = read(path, text=excluded, max_bytes=max_bytes).with_missing(roles["missing"], excluded)
     need_columns(sheet, roles)
     kinds = label_kinds(sheet, roles["label"], roles["positive"], roles["negative"])
     known, negatives = (int(np.count_nonzero(kinds == kind)) for kind in (1, -1))
@@ -156,7 +156,7 @@ def _encoded(
 ) -> tuple[Any, np.ndarray]:
     """The encoded rows of a file and their labels."""
     excluded = excluded_columns(roles)
-    sheet = read(path, text=excluded, max_bytes=max_bytes)
+    sheet = read(path, text=excluded, max_bytes=max_bytes).with_missing(roles["missing"], excluded)
     kinds = label_kinds(sheet, roles["label"], roles["positive"], roles["negative"])
     return encoder.transform(sheet.drop(excluded)), kinds.astype(int)
 

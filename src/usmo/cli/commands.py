@@ -107,7 +107,7 @@ _REPORT = click.option("--report", help="Write a page with ranking, explanations
     help="Columns of DATA to show in the ranking, or all or none; by default all but label and id, at most 100.",
 )
 @click.option(
-    "--output", default="-", show_default=True, help="File for the ranking: CSV, TSV, Parquet, JSON lines."
+    "--output", default="-", show_default=True, help="File for the ranking: CSV, TSV, .xlsx, Parquet, JSON lines."
 )
 @_REPORT
 @click.option("--model", "model_file", help="Also save the model to this file.")

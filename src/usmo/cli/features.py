@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
@@ -10,7 +11,8 @@ import numpy as np
 from usmo.cli.messages import Messages
 from usmo.cli.options import LEARNED, TableOptions
 from usmo.columns import TableEncoder
-from usmo.io import Sheet, need_column
+from usmo.columns.schema import KINDS
+from usmo.io import Sheet, need_column, read
 from usmo.io.vectors import NAME, with_vectors
 
 _LARGE = 20_000
@@ -22,22 +24,40 @@ _TITLE = "title"
 
 def encoder_of(table: TableOptions, **parameters: Any) -> TableEncoder:
     """The encoder that the options describe, not fitted."""
+    kinds = dict(table.kind)
+    for name, kind in kinds.items():
+        if kind not in KINDS:
+            raise click.BadParameter(f"{name}={kind}: a kind is {', '.join(KINDS)}", param_hint="--kind")
     embeddings = [*table.embedding_column, *([NAME] if table.embeddings else [])]
     return TableEncoder(
         text="none" if table.no_text else "tfidf", text_columns=list(table.text_column) or None,
-        embedding_columns=embeddings or None, **parameters,
+        embedding_columns=embeddings or None, kinds=kinds or None, **parameters,
     )  # fmt: skip
 
 
 def feature_sheet(sheet: Sheet, table: TableOptions, excluded: list[str]) -> Sheet:
     """The columns to learn from, with the vectors of a file beside the table."""
-    for option, names in (("--text-column", table.text_column), ("--embedding-column", table.embedding_column)):
+    kinds = [name for name, _ in table.kind]
+    named = {"--text-column": table.text_column, "--embedding-column": table.embedding_column, "--kind": kinds}
+    for option, names in named.items():
         for name in names:
             need_column(sheet, name, option)
             if name in excluded:
                 raise click.BadParameter(f"{name!r} is not learnt from: it has another role", param_hint=option)
     features = sheet.drop(excluded)
     return features if table.embeddings is None else with_vectors(features, table.embeddings, table.max_bytes)
+
+
+def table_sheet(
+    messages: Messages, data: str, unparsed: list[str], *, excluded: Iterable[str], missing: Sequence[str],
+    format: str | None, encoding: str | None, max_bytes: float | None,
+) -> Sheet:  # fmt: skip
+    """The table of a file, the columns in ``unparsed`` as text; says what was decided while reading it."""
+    sheet = read(data, format=format, text=[*excluded, *unparsed], max_bytes=max_bytes, encoding=encoding)
+    sheet = sheet.with_missing(missing, excluded)
+    for remark in sheet.remarks():
+        messages.say(f"  {remark}")
+    return sheet
 
 
 def titles(sheet: Sheet, encoder: TableEncoder) -> list[str] | None:

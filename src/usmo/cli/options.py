@@ -33,6 +33,14 @@ def _gamma(_ctx: click.Context, _param: click.Parameter, value: str) -> float | 
     return _word_or_number(value, ("scale", "auto"), math.inf, "a positive number")
 
 
+def _kinds(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    pairs = [value.rpartition("=") for value in values]
+    for (name, _, kind), value in zip(pairs, values, strict=True):
+        if not name or not kind:
+            raise click.BadParameter(f"must be COLUMN=KIND, such as price=number, got {value!r}")
+    return tuple((name, kind) for name, _, kind in pairs)
+
+
 def _word_or_number(value: str, words: tuple[str, ...], below: float, accepted: str) -> float | str:
     """One of the words, or a number above 0 and below a limit."""
     if value in words:
@@ -68,7 +76,10 @@ class TableOptions(NamedTuple):
     no_text: bool
     embedding_column: tuple[str, ...]
     embeddings: str | None
+    kind: tuple[tuple[str, str], ...]
+    missing: tuple[str, ...]
     format: str | None
+    encoding: str | None
     max_bytes: float | None
 
     @property
@@ -83,13 +94,22 @@ class TableOptions(NamedTuple):
         return {
             "label": self.label_column, "positive": self.positive, "negative": self.negative,
             "propensity": self.propensity_column, "id": self.id_column, "ignore": ignored,
+            "missing": list(self.missing),
         }  # fmt: skip
 
 
 READING = together(
     click.option(
         "--format",
-        help="Format of DATA: csv, tsv, parquet, feather, jsonl, npz, svmlight; by default from its name.",
+        help="Format of DATA: csv, tsv, xlsx (any workbook), parquet, feather, jsonl, npz, svmlight, zip, sqlite, "
+        "duckdb; by default from its name.",
+    ),
+    click.option("--encoding", help="Encoding of DATA, such as cp1252; by default UTF-8, or else it is detected."),
+    click.option(
+        "--missing",
+        multiple=True,
+        metavar="TEXT",
+        help="A value that means missing, beside the usual ones (NA, n.a., unknown, ...); may be given again.",
     ),
     click.option(
         "--max-bytes",
@@ -123,6 +143,11 @@ TABLE = together(
         help="A column with a list of numbers in every row (Parquet, JSON lines); may be given again.",
     ),
     EMBEDDINGS,
+    click.option(
+        "--kind", multiple=True, metavar="COLUMN=KIND", callback=_kinds,
+        help="A column is a number, category, date, text, boolean, or ignore; or is written with decimal-comma, "
+        "decimal-point, day-first, month-first. May be given again.",
+    ),
     READING,
 )  # fmt: skip
 SCENARIO = click.option(

@@ -9,7 +9,7 @@ import numpy as np
 
 import usmo.report
 from usmo.cli.answers import beside, chosen_columns, name_columns, score_columns, source_arguments, write_answer
-from usmo.cli.features import titles
+from usmo.cli.features import table_sheet, titles
 from usmo.cli.file_kinds import need_model, need_table
 from usmo.cli.messages import Messages, as_rows, command, put_json
 from usmo.cli.model_summary import lines_of
@@ -17,7 +17,7 @@ from usmo.cli.outputs import Outputs, check_targets
 from usmo.cli.task import excluded_columns, row_names
 from usmo.estimators.counts import count_marked
 from usmo.files import describe, fingerprint, load
-from usmo.io import Sheet, TableError, labels, need_column, read
+from usmo.io import Sheet, TableError, labels, need_column
 from usmo.io.errors import no_file
 from usmo.io.vectors import NAME, with_vectors
 from usmo.report.source import cells
@@ -45,14 +45,14 @@ def _loaded(model_file: str) -> tuple[Any, dict[str, Any]]:
 
 
 def _read(
-    model: Any, data: str, excluded: list[str], format: str | None, max_bytes: float | None, embeddings: str | None
+    messages: Messages, model: Any, data: str, excluded: list[str], embeddings: str | None, **reading: Any
 ) -> Sheet:
-    """The table, with the columns as text that are text in the training table, and the vectors beside it."""
+    """The table, its columns to be read as those of the training table, and the vectors beside it."""
     need_table(data)
     encoder = model.named_steps["columns"]
-    sheet = read(data, format=format, text=[*excluded, *encoder.named("text")], max_bytes=max_bytes)
+    sheet = table_sheet(messages, data, encoder.unparsed(), excluded=excluded, **reading)
     if embeddings is not None:
-        return with_vectors(sheet, embeddings, max_bytes)
+        return with_vectors(sheet, embeddings, reading["max_bytes"])
     if NAME in encoder.named("vector") and NAME not in sheet.names:
         raise TableError(
             f"the model has learnt from vectors beside its table: give those of {data} with --embeddings"
@@ -69,7 +69,8 @@ def _encoded(model: Any, sheet: Sheet, excluded: list[str], unknown: str = "erro
 
 def predict(
     model_file: str, data: str, id_column: str | None, columns: str, embeddings: str | None, format: str | None,
-    max_bytes: float | None, output: str, unknown: str, as_json: bool, quiet: bool, dry_run: bool,
+    encoding: str | None, missing: tuple[str, ...], max_bytes: float | None, output: str, unknown: str, as_json: bool,
+    quiet: bool, dry_run: bool,
 ) -> None:  # fmt: skip
     """Score the rows of a table, in its order."""
     check_targets([model_file, data], {}, {"--output": output})
@@ -78,7 +79,10 @@ def predict(
         roles = extra.get("columns") or {}
         id_name = id_column or roles.get("id")
         excluded = list(dict.fromkeys([*excluded_columns(roles), *([id_name] if id_name else [])]))
-        sheet = _read(model, data, excluded, format, max_bytes, embeddings)
+        sheet = _read(
+            messages, model, data, excluded, embeddings, format=format, encoding=encoding, max_bytes=max_bytes,
+            missing=[*roles.get("missing", []), *missing],
+        )  # fmt: skip
         if id_column is not None:
             need_column(sheet, id_column, "--id-column")
         ids = row_names(sheet, id_name) if id_name in sheet.names else None
@@ -123,6 +127,8 @@ def report(
     output: str,
     embeddings: str | None,
     format: str | None,
+    encoding: str | None,
+    missing: tuple[str, ...],
     max_bytes: float | None,
     top: int,
     as_json: bool,
@@ -137,7 +143,10 @@ def report(
         if "label" not in roles:
             raise ValueError(f"{model_file} does not say which column holds the labels; save it with usmo fit")
         excluded = excluded_columns(roles)
-        sheet = _read(model, data, excluded, format, max_bytes, embeddings)
+        sheet = _read(
+            messages, model, data, excluded, embeddings, format=format, encoding=encoding, max_bytes=max_bytes,
+            missing=[*roles.get("missing", []), *missing],
+        )  # fmt: skip
         need_column(sheet, roles["label"], "the model's label column")
         known = labels(sheet, roles["label"], roles["positive"], roles.get("negative")).astype(int)
         ids = row_names(sheet, roles.get("id"))

@@ -11,14 +11,14 @@ from sklearn.pipeline import Pipeline
 
 import usmo
 from usmo.cli.answers import id_column
-from usmo.cli.features import encoder_of, feature_sheet, titles
+from usmo.cli.features import encoder_of, feature_sheet, table_sheet, titles
 from usmo.cli.file_kinds import need_table
 from usmo.cli.messages import Messages
 from usmo.cli.options import TableOptions
 from usmo.columns import TableEncoder
-from usmo.io import Sheet, TableError, labels, need_column, parse_numbers, read
+from usmo.io import Sheet, TableError, labels, need_column, parse_numbers
 from usmo.io.errors import quote
-from usmo.io.labels import other_values
+from usmo.io.labels import label_remarks
 from usmo.system.words import quantity
 
 _CANDIDATES = ("forest+rbf", "forest", "rbf", "linear")
@@ -50,13 +50,17 @@ def read_task(messages: Messages, table: TableOptions) -> Task:
     """Read and encode a table, and say how each column was encoded."""
     need_table(table.data)
     excluded = excluded_columns(table.roles)
-    kept = [*excluded, *table.text_column]
-    sheet = read(table.data, format=table.format, text=kept, max_bytes=table.max_bytes)
+    unparsed = [*table.text_column, *(name for name, kind in table.kind if kind != "number")]
+    encoder = encoder_of(table)
+    sheet = table_sheet(
+        messages, table.data, unparsed, excluded=excluded, missing=table.missing, format=table.format,
+        encoding=table.encoding, max_bytes=table.max_bytes,
+    )  # fmt: skip
     need_columns(sheet, table.roles)
     y = labels(sheet, table.label_column, table.positive, table.negative).astype(int)
     propensity = propensities(sheet, table.propensity_column, y == 1)
     features = feature_sheet(sheet, table, excluded)
-    encoder = encoder_of(table).fit(features)
+    encoder.fit(features)
     found = id_column(features, encoder) if table.id_column is None else None
     table = table if found is None else table._replace(id_column=found)
     ids = row_names(sheet, table.id_column)
@@ -64,13 +68,8 @@ def read_task(messages: Messages, table: TableOptions) -> Task:
     describe_table(messages, table.source, task.counts, encoder)
     if found is not None:
         messages.say(f"  rows are named by column {found}; --id-column names another")
-    others = {} if table.negative is not None else other_values(sheet, table.label_column, y)
-    if others:
-        shown = ", ".join(f"{quote(text)} ({n:,} rows)" for text, n in others.items())
-        messages.say(
-            f"  {table.label_column}: {shown} count as unlabelled, as empty cells do; if they are known negatives, "
-            f"say so with --negative {next(iter(others))}"
-        )
+    for remark in label_remarks(sheet, table.label_column, table.positive, table.negative, y):
+        messages.say(f"  {remark}")
     return task
 
 

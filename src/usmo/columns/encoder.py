@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -16,7 +16,7 @@ from usmo.columns.blocks import weight_beside
 from usmo.columns.encoding import Entries, encode, first_ten
 from usmo.columns.frames import matrix_of, view_of
 from usmo.columns.scaling import matrix_scaling, standardise
-from usmo.columns.schema import Choice, Schema, column_schemas, output_names, summary_line, width
+from usmo.columns.schema import KINDS, Choice, Schema, column_schemas, output_names, summary_line, width
 from usmo.columns.words import term_names
 from usmo.io import Sheet, TableError, no_column
 from usmo.system.caller import warn
@@ -50,6 +50,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         several words.
     embedding_columns : sequence of str, optional
         Columns that hold a list of numbers in every row, all of the same length.
+    kinds : mapping of str to str, optional
+        The kind of columns that are not what they look like: "number", "category", "date", "text", "boolean" or
+        "ignore"; or how their numbers or dates are written: "decimal-comma", "decimal-point", "day-first",
+        "month-first".
 
     Attributes
     ----------
@@ -74,17 +78,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "text": [StrOptions({"tfidf", "hash", "none"})],
         "text_columns": [list, tuple, None],
         "embedding_columns": [list, tuple, None],
+        "kinds": [dict, None],
     }
 
     def __init__(
         self, *, max_categories: int = 50, unknown: str = "error", text: str = "tfidf",
         text_columns: Sequence[str] | None = None, embedding_columns: Sequence[str] | None = None,
+        kinds: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self.max_categories = max_categories
         self.unknown = unknown
         self.text = text
         self.text_columns = text_columns
         self.embedding_columns = embedding_columns
+        self.kinds = kinds
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -105,8 +112,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.n_features_in_ = len(self.columns_)
             scaling = (np.empty(0), np.empty(0), np.empty(0))
         else:
-            if self.text_columns or self.embedding_columns:
-                raise TableError("X is a matrix, which has no columns of text or vectors: give a data frame")
+            if self.text_columns or self.embedding_columns or self.kinds:
+                raise TableError(
+                    "X is a matrix, which has no columns of text, vectors or kinds: give a data frame"
+                )
             self.sparse_output_ = bool(sparse.issparse(matrix))
             self.n_features_in_ = int(matrix.shape[1])
             scaling = matrix_scaling(matrix)
@@ -117,8 +126,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         view = view_of(X)
         if not view.n_rows:
             raise TableError(f"{view.source} has no rows: at least one is needed")
+        kinds = dict(self.kinds or {})
+        for name, kind in kinds.items():
+            if kind not in KINDS:
+                raise TableError(f"kinds must be {', '.join(KINDS)}, got {kind!r} for column {name!r}")
         choice = Choice(
-            self.max_categories, self.text, tuple(self.text_columns or ()), tuple(self.embedding_columns or ())
+            self.max_categories,
+            self.text,
+            tuple(self.text_columns or ()),
+            tuple(self.embedding_columns or ()),
+            kinds,
         )
         columns = column_schemas(view, choice)
         if all(schema["kind"] == "ignored" for schema in columns):
@@ -228,6 +245,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def named(self, kind: str) -> list[str]:
         """The names of the input columns of a kind."""
         return [schema["name"] for schema in self.columns_ if schema["kind"] == kind]
+
+    def unparsed(self) -> list[str]:
+        """The input columns that ``usmo.io.read`` must leave as text, so that they are read as in training."""
+        return [
+            schema["name"] for schema in self.columns_
+            if schema["kind"] in ("text", "category")
+            or (schema["kind"] == "number" and schema["notation"] != ".")
+        ]  # fmt: skip
 
     def summary(self) -> list[str]:
         """One line per input column: its kind and missing values, or why it is ignored."""

@@ -6,14 +6,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from usmo.columns.frames import ColumnValues, FrameView, text_columns
+from usmo.columns.frames import ColumnValues, FrameView, as_text
 from usmo.columns.scaling import standardise
 from usmo.columns.schema import Schema, number_rows, width
+from usmo.columns.tails import compressed
 from usmo.columns.vectors import vector_block
 from usmo.columns.words import text_block
 from usmo.io import TableError
+from usmo.io.dates import compact_days
 from usmo.io.errors import cell, quote
+from usmo.io.infer_types import UNREAD
 from usmo.io.parsing import parse
+from usmo.system.caller import warn
 
 _CATEGORY_ENTRY = 0.5**0.5
 """Two rows of different categories differ by this in two output columns: their distance is √(½ + ½) = 1, as that of
@@ -31,26 +35,41 @@ def encode(schemas: list[Schema], view: FrameView, unknown: str, scale: float = 
     widths = [width(schema) for schema in schemas]
     firsts = dict(zip((schema["name"] for schema in schemas), np.cumsum([0, *widths]).tolist(), strict=False))
     by_name = {schema["name"]: schema for schema in schemas}
+    problems: list[str] = []
+    unread: list[str] = []
     for group in view.groups(list(by_name)):
         numeric: list[tuple[str, np.ndarray]] = []
         for name, values in group:
             schema = by_name[name]
-            if schema["kind"] == "text":
-                block = text_block(schema, _as_text(values, view, name)).tocoo()
-                yield block.row, block.col + firsts[name], block.data
-            elif schema["kind"] == "vector":
-                X = vector_block(schema, values, view)
-                rows, columns = np.indices(X.shape).reshape(2, -1)
-                yield rows, columns + firsts[name], X.ravel()
-            elif schema["kind"] == "category":
-                columns = _category_columns(schema, values, view, unknown)
-                rows = np.flatnonzero(columns >= 0)
-                yield rows, columns[rows] + firsts[name], np.full(len(rows), _CATEGORY_ENTRY * scale)
-            else:
-                numeric.append((name, _numbers(schema, values, view)))
+            try:
+                if schema["kind"] in ("text", "vector", "category"):
+                    rows, columns, entries = _block(schema, values, view, unknown)
+                    yield rows, columns + firsts[name], entries * (scale if schema["kind"] == "category" else 1.0)
+                else:
+                    numeric.append((name, _numbers(schema, values, view, unread)))
+            except TableError as error:
+                problems.append(str(error))
         if numeric:
             for rows, columns, numbers in _number_entries(numeric, by_name, firsts, view):
                 yield rows, columns, numbers * scale
+    if problems:
+        raise TableError("; ".join(problems))
+    if unread:
+        warn(f"cells that are not like their column in the training table count as missing: {'; '.join(unread)}")
+
+
+def _block(schema: Schema, values: ColumnValues, view: FrameView, unknown: str) -> Entries:
+    """The entries of a column of text, vectors or categories, its output columns counted from 0."""
+    if schema["kind"] == "text":
+        block = text_block(schema, _as_text(values, view, schema["name"])).tocoo()
+        return block.row, block.col, block.data
+    if schema["kind"] == "vector":
+        X = vector_block(schema, values, view)
+        rows, columns = np.indices(X.shape).reshape(2, -1)
+        return rows, columns, X.ravel()
+    columns = _category_columns(schema, values, view, unknown)
+    rows = np.flatnonzero(columns >= 0)
+    return rows, columns[rows], np.full(len(rows), _CATEGORY_ENTRY)
 
 
 def _number_entries(
@@ -59,9 +78,11 @@ def _number_entries(
     """Standardised numbers, and ones where they are missing."""
     X = number_rows([name for name, _ in columns], [numbers for _, numbers in columns], view)
     used = [schemas[name] for name, _ in columns]
-    median, mean, scale = (np.array([[schema[key]] for schema in used]) for key in ("median", "mean", "scale"))
+    median, mean, scale, tail = (
+        np.array([[schema[key]] for schema in used]) for key in ("median", "mean", "scale", "tail")
+    )
     missing = np.isnan(X)
-    out = standardise(np.where(missing, median, X), mean, scale)
+    out = standardise(compressed(np.where(missing, median, X), tail), mean, scale)
     if not np.isfinite(out).all():
         i, row = np.argwhere(~np.isfinite(out))[0]
         raise TableError(
@@ -74,19 +95,30 @@ def _number_entries(
     yield rows, first[gaps] + 1, np.ones(len(rows))
 
 
-def _numbers(schema: Schema, values: ColumnValues, view: FrameView) -> np.ndarray:
-    """The column as numbers of the kind in the schema, nan where missing; an error if it is of another kind."""
+def _numbers(schema: Schema, values: ColumnValues, view: FrameView, unread: list[str]) -> np.ndarray:
+    """The column as numbers of the kind in the schema, nan where missing; an error if it is of another kind.
+
+    Texts that are not written as those of the training table are missing, and described in ``unread``.
+    """
     kind, name, x = schema["kind"], schema["name"], values.numbers
     if values.codes is not None:
-        numbers = parse(kind, values.texts, comma=schema["comma"])[0]
-        bad = np.append(np.isnan(numbers), False)[values.codes]
-        if bad.any():
-            row = int(np.argmax(bad))
+        numbers = parse(kind, values.texts, schema["notation"])
+        bad = np.isnan(numbers)
+        rows = np.append(bad, False)[values.codes]
+        n_bad = int(rows.sum())
+        if n_bad > 1 and bad.all():
+            row = int(np.argmax(rows))
             raise TableError(
                 f"{cell(view, row, values.texts[values.codes[row]], name)} is not a {kind}, but this column holds "
                 f"{kind}s in the training table: correct it or leave it empty"
             )
+        texts = [text for text, is_bad in zip(values.texts, bad, strict=True) if is_bad]
+        is_training_table = len(schema["unread"]) == UNREAD and n_bad == schema["n_unread"]
+        if not set(texts) <= set(schema["unread"]) and not is_training_table:
+            unread.append(f"{n_bad:,} in {quote(name)} ({first_ten(texts)})")
         return np.append(numbers, np.nan)[values.codes]
+    if x is not None and kind == "date" and schema["notation"] == "compact" and values.kind == "number":
+        return compact_days(x)
     is_kind = values.kind == kind or (kind == "number" and values.kind == "boolean")
     if x is not None and kind == "boolean" and values.kind == "number":
         is_kind = bool(np.isin(x[~np.isnan(x)], (0, 1)).all())
@@ -119,16 +151,12 @@ def _category_columns(schema: Schema, values: ColumnValues, view: FrameView, unk
 
 def _as_text(values: ColumnValues, view: FrameView, name: str) -> ColumnValues:
     """A column that is text in the training table; here it may hold only texts that look like numbers."""
-    if values.numbers is not None and values.kind != "date":
-        numbers, codes = np.unique(values.numbers, return_inverse=True)
-        shown = [str(bool(v)) if values.kind == "boolean" else f"{v:.0f}" if v % 1 == 0 else repr(float(v))
-                 for v in numbers]  # fmt: skip
-        values = text_columns(codes[None], shown)[0]
-    if values.codes is None:
+    texts = as_text(values)
+    if texts is None:
         raise TableError(
             f"{view.source}: column {quote(name)} holds {values.kind} values, but text in the training table"
         )
-    return values
+    return texts
 
 
 def first_ten(names: list[str]) -> str:

@@ -28,7 +28,6 @@ class ColumnValues:
     kind: str  # "number", "boolean", "date", "text", or the name of a type that cannot be encoded
     numbers: np.ndarray | None = None
     integer: bool = False
-    comma: bool = False  # whether the numbers were texts with a decimal comma
     codes: np.ndarray | None = None
     texts: Sequence[str] = ()
     lists: Any = None  # a Polars or pandas column whose values are lists
@@ -43,6 +42,7 @@ class FrameView:
     groups: Callable[[Sequence[str]], Iterator[list[tuple[str, ColumnValues]]]]  # the columns with these names
     place: Callable[[int], str]
     source: str
+    decimal: str = ""  # the decimal mark of the table, if it is known
 
 
 def matrix_of(X: Any) -> tuple[Any, list[str]]:
@@ -75,9 +75,9 @@ def matrix_of(X: Any) -> tuple[Any, list[str]]:
 
 def view_of(X: Any) -> FrameView:
     """The view of a sheet or data frame, which converts a group of columns when it is reached."""
-    source, place = "the table", lambda row: f"row {row} (counted from 0)"
+    source, place, decimal = "the table", lambda row: f"row {row} (counted from 0)", ""
     if isinstance(X, Sheet):
-        source, place, X = X.source, X.place, X.frame
+        source, place, decimal, X = X.source, X.place, X.decimal, X.frame
     module = type(X).__module__.split(".")[0]
     if module not in ("polars", "pandas") or not hasattr(X, "shape"):
         raise TableError(f"X must be a Sheet, a Polars or pandas data frame, or a matrix, got {type(X).__name__}")
@@ -90,7 +90,7 @@ def view_of(X: Any) -> FrameView:
         for group in groups_of(names, len(X)):
             yield list(zip(group, convert([X[labels[name]] for name in group]), strict=True))
 
-    return FrameView(list(labels), len(X), groups, place, source)
+    return FrameView(list(labels), len(X), groups, place, source, decimal)
 
 
 def _from_polars(columns: list[Any]) -> list[ColumnValues]:
@@ -141,13 +141,23 @@ def _from_pandas_column(column: Any) -> ColumnValues:
     return text_columns(codes[None], [str(text) for text in texts])[0]
 
 
+def as_text(values: ColumnValues) -> ColumnValues | None:
+    """A column of numbers, booleans or texts as texts; None for other values."""
+    if values.numbers is not None and values.kind != "date":
+        numbers, codes = np.unique(values.numbers, return_inverse=True)
+        shown = [str(bool(v)) if values.kind == "boolean" else f"{v:.0f}" if v % 1 == 0 else repr(float(v))
+                 for v in numbers]  # fmt: skip
+        return text_columns(codes[None], shown)[0]
+    return None if values.codes is None else values
+
+
 def text_columns(codes: np.ndarray, raw: list[str]) -> list[ColumnValues]:
     """Text columns from codes into raw texts, one row of codes for each column.
 
     The texts of a column are stripped, sorted, each once, without markers of missing values.
     """
     raw = [text.strip() for text in raw]
-    texts = sorted({text for text in raw if text.lower() not in MISSING and text != "(missing)"})
+    texts = sorted({text for text in raw if text.lower() not in MISSING})
     position = {text: i for i, text in enumerate(texts)}
     codes = np.array([*(position.get(text, -1) for text in raw), -1])[codes]  # the last entry maps -1 to itself
     return [ColumnValues("text", codes=column, texts=own) for own, column in texts_by_column(texts, codes)]

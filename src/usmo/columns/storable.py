@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from usmo.columns.encoder import TableEncoder
-from usmo.columns.schema import width
+from usmo.columns.schema import KINDS, width
 from usmo.columns.vectors import MOST_NUMBERS
 from usmo.columns.words import HASHED_TERMS, MOST_IDF, is_vocabulary
 from usmo.files import register
@@ -25,6 +25,7 @@ from usmo.files.rules import (
     reals,
     size,
 )
+from usmo.io.dates import FORMATS
 
 _TEXT, _TRUTH = instance(str), instance(bool)
 _NAMES = Rule(
@@ -36,9 +37,19 @@ _SELECTED = Rule(
     "names of columns",
     lambda value, sizes: isinstance(value, list | tuple) and all(isinstance(name, str) for name in value),
 )
+_KINDS = Rule(
+    "kinds by the names of columns",
+    lambda value, sizes: (
+        isinstance(value, dict) and all(isinstance(name, str) and kind in KINDS for name, kind in value.items())
+    ),
+)
+_TAIL = Rule(
+    "a finite number, 0 or more", lambda value, sizes: isinstance(value, float) and 0.0 <= value < float("inf")
+)
 _NUMBERS = {
     "name": _TEXT, "kind": _TEXT, "median": number(), "mean": number(), "scale": number(0), "missing": _TRUTH,
-    "n_missing": count(), "comma": _TRUTH,
+    "n_missing": count(), "notation": _TEXT, "sure": _TRUTH, "unread": _NAMES, "n_unread": count(),
+    "tail": _TAIL,
 }  # fmt: skip
 _DAY = number(-2e8, 2e8)
 """Days since 1970 that a column of dates can hold: microseconds in 64 bits."""
@@ -82,6 +93,7 @@ _SCALING = {"matrix_median_": reals("matrix"), "matrix_mean_": reals("matrix"), 
 
 def _check_encoder(encoder: TableEncoder) -> None:
     """Require one valid schema per column of a data frame, or names and scaling per column of a matrix."""
+    encoder.columns_ = [_current(schema) for schema in encoder.columns_]
     for i, schema in enumerate(encoder.columns_):
         _check_schema(f"columns_[{i}]", schema)
     names = [schema["name"] for schema in encoder.columns_] or encoder.matrix_names_
@@ -93,6 +105,16 @@ def _check_encoder(encoder: TableEncoder) -> None:
     need(len(encoder.matrix_names_) == width, f"matrix_names_ must be {width} names")
 
 
+def _current(schema: Any) -> Any:
+    """A schema of an older file as one of today: it had a truth value for the decimal comma, and ISO dates only."""
+    if not isinstance(schema, dict) or type(schema.get("comma")) is not bool or "notation" in schema:
+        return schema
+    comma = schema["comma"]
+    notation = {"number": "," if comma else ".", "date": "year-first"}.get(str(schema.get("kind")), "")
+    kept = {name: value for name, value in schema.items() if name != "comma"}
+    return {**kept, "notation": notation, "sure": True, "unread": [], "n_unread": 0, "tail": 0.0}
+
+
 def _check_schema(owner: str, schema: Any) -> None:
     kind = schema.get("kind") if isinstance(schema, dict) else None
     fields = _FIELDS.get(kind) if isinstance(kind, str) else None
@@ -102,6 +124,10 @@ def _check_schema(owner: str, schema: Any) -> None:
     sizes: dict[str, int] = {}
     for name, rule in fields.items():
         check_attribute(owner, name, schema[name], rule, sizes)
+    if kind == "number":
+        need(schema["notation"][:1] in (".", ","), f"{owner}.notation must be a decimal mark and a unit")
+    if kind == "date":
+        need(schema["notation"] in FORMATS, f"{owner}.notation must be one of {', '.join(FORMATS)}")
     if kind == "vector":
         need(0 < sizes["numbers"] <= MOST_NUMBERS, f"{owner} must be of 1 to {MOST_NUMBERS:,} numbers")
     if kind == "text" and schema["method"] == "hash":
@@ -117,7 +143,7 @@ register(
     rules={
         "n_features_in_": size("columns"), "columns_": instance(list), "sparse_output_": _TRUTH,
         "matrix_names_": _NAMES, **_SCALING, **optional(other_scale_=number(0)), "text_columns": or_none(_SELECTED),
-        "embedding_columns": or_none(_SELECTED),
+        "embedding_columns": or_none(_SELECTED), "kinds": or_none(_KINDS),
     },
     check=_check_encoder,
     outputs=lambda encoder: sum(map(width, encoder.columns_)) or encoder.n_features_in_,

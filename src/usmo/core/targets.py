@@ -13,10 +13,22 @@ from sklearn.utils.validation import validate_data
 from usmo.system import caller
 
 WAYS = (
-    "y may hold two values, the greater for labelled positives and the other for unlabelled rows; or -1, 0 and 1 for "
+    "y may hold two values, the greater (or the word for it, such as 'positive' or 'yes') for labelled positives and "
+    "the other for unlabelled rows; or -1, 0 and 1 for "
     "negative, unlabelled and positive; or missing values (NaN, None) for unlabelled rows, with one value for "
     "positives or two for negatives and positives (the greater)"
 )
+
+POSITIVE_WORDS = (
+    "positive", "pos", "p", "+", "yes", "y", "true", "t", "1", "relevant", "include", "included", "known", "labeled",
+    "labelled", "case", "hit", "match", "target", "interesting", "accepted", "ja", "oui", "si", "sí", "active", "fraud",
+)  # fmt: skip
+OTHER_WORDS = (
+    "unlabeled", "unlabelled", "u", "unknown", "unl", "no", "n", "false", "f", "0", "negative", "neg", "-", "-1",
+    "irrelevant", "exclude", "excluded", "rest", "other", "others", "background", "control", "none", "unreviewed",
+    "rejected", "nein", "non", "inactive", "normal",
+)  # fmt: skip
+"""Words, in lower case, that say which of two texts in y marks positives, whatever their alphabetical order is."""
 
 _SHOWN = 5
 """Values of y that a message shows at most."""
@@ -77,9 +89,10 @@ def label_rule(values: np.ndarray, some_missing: bool, *, warn: bool = True) -> 
     two = len(values) == 2 and not _is(values, (-1, 0))
     text = values.dtype.kind in "OUS"
     if two:
-        if warn:
-            warn_of_text(values, "negative" if some_missing else "unlabelled")
-        return LabelRule(values, values[1], values[0] if some_missing else None)
+        classes, known = _ordered(values)
+        if warn and text and not known:
+            warn_of_text(classes, "negative" if some_missing else "unlabelled")
+        return LabelRule(classes, classes[1], classes[0] if some_missing else None)
     if some_missing and len(values) == 1 and (text or values[0] != 0):
         other = f"not {values[0]}" if text else values.dtype.type(0)
         return LabelRule(np.array([other, values[0]]), values[0])
@@ -106,8 +119,23 @@ def _shown(values: np.ndarray) -> str:
     return f"{len(values)} values ({shown}{more})" if len(values) else "no values"
 
 
+def _ordered(values: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Two values, that of positives last, and whether words say which it is; else it is the greater one."""
+    if values.dtype.kind not in "OUS":
+        return values, False
+    words = [
+        str(value.decode() if isinstance(value, bytes) else value).strip().lower() for value in values.tolist()
+    ]
+    signs = [(word in POSITIVE_WORDS) - (word in OTHER_WORDS) for word in words]
+    if signs[0] > signs[1]:
+        return values[::-1], True
+    return values, signs[0] < signs[1]
+
+
 def warn_of_text(classes: np.ndarray, other: str) -> None:
     """Tell the user which of two texts counts as the label of positives."""
-    if classes.dtype.kind in "OUS":
-        low, high = classes.tolist()
-        caller.warn(f"y holds text: {high!r}, the greater value, counts as labelled positive, {low!r} as {other}")
+    low, high = classes.tolist()
+    caller.warn(
+        f"y holds text: {high!r}, the greater value, counts as labelled positive, {low!r} as {other}; write 1 and 0 if "
+        "that is wrong"
+    )

@@ -50,6 +50,12 @@ def no_column(name: str, names: Sequence[str], source: str) -> str:
     )
 
 
+def no_table(source: str, name: str, names: Sequence[str], what: str) -> str:
+    """The message for a sheet, table or file that a source does not have, with the first 20 that it has."""
+    shown = ", ".join(map(quote, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    return f"no {what} {quote(name)} in {source}: it has {shown or 'none'}"
+
+
 def no_file(name: str) -> str:
     """The message for a file that does not exist, with the most similar name in its folder."""
     folder = os.path.dirname(name) or "."

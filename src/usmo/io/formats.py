@@ -1,4 +1,4 @@
-"""Formats other than CSV and JSON lines: Parquet and Feather hold data frames, ``.npz`` and svmlight matrices."""
+"""Formats of columns and matrices: Parquet and Feather hold data frames, ``.npz`` and svmlight matrices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from usmo.io.errors import TableError, one_line, short
 from usmo.io.feather import buffer_sizes
 from usmo.io.libraries import load_svmlight, polars
 from usmo.io.limits import FRAME_COLUMN, MATRIX_COLUMN, TEXT_ROW, Limit
-from usmo.io.parsing import PLAIN_NUMBER
+from usmo.io.notation import PLAIN_NUMBER
 from usmo.io.sheet import Sheet
 
 _ARRAYS = ("X", "X_data", "X_indices", "X_indptr", "X_shape", "feature_names", "ids", "y", "label")

@@ -1,73 +1,119 @@
-"""Types of text columns. ``infer_type`` is the only place that decides: for files, and for data frames in ``columns``.
+"""Kinds of text columns. ``infer_type`` is the only place that decides: for files, and for data frames in ``columns``.
 
-A text column holds numbers, booleans or dates if all of its texts are of that kind. If nearly all of them are
-numbers, or nearly all dates, the others are probably mistakes, and an error names the first one. Otherwise the column
-stays text.
+A text column holds numbers, booleans or dates if all of its texts are of that kind, in one notation
+(:mod:`usmo.io.notation`, :mod:`usmo.io.dates`). If nearly all of them are numbers, or nearly all dates, the others
+count as missing, and are reported. Otherwise the column stays text; so do codes, texts of digits of which some have
+leading zeros.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from usmo.io.errors import TableError, cell
+from usmo.io.dates import recognise_format
 from usmo.io.libraries import polars
+from usmo.io.notation import is_code, recognise, sample_of
 from usmo.io.parsing import MISSING_SPELLINGS, parse
 from usmo.io.sheet import Sheet
 
-MIXED = "stands among numbers: write a number or leave it empty (codes: put a letter before all of them)"
-"""Advice on a text in a column of numbers."""
+KINDS = ("number", "boolean", "date")
+"""Kinds of text columns that become numbers, in the order in which they are tried."""
 
-_MIXED_DATES = "stands among dates: write it as 2024-12-31, or leave it empty"
-_FIRST = frozenset("0123456789+-.tTfFiI")
-"""First characters of numbers, "true", "false", "inf" and dates."""
+SHARE = 0.1
+"""Share of the rows that may hold other texts in a column of numbers or dates."""
+
+_FEW, _MANY = 5, 20
+"""Different texts that may stand among at least this many different numbers or dates, in any number of rows."""
+
+CODE = "^[+-]?0[0-9]+$"
+"""A text of digits with a leading zero, as a regular expression: an integer that would not be written back so."""
+
+_THOUSANDS = r"^[+-]?[0-9]{1,3}(\.[0-9]{3})*$"
+"""Numbers that are 1234 if they have a decimal comma: such columns stay text in a table with decimal commas."""
 
 _GROUP = 1 << 14
 """Cells that are converted together: a call of Polars takes 0.1 ms for any number of rows."""
 
-_NUMBER_LIKE = r"^[+-]?[0-9.,]*[0-9][0-9.,]*([eE][+-]?[0-9]+)?$"
+_DIGIT = re.compile(r"\d|inf", re.IGNORECASE)
+UNREAD = 20
+"""Texts that are not of the kind of their column, as far as they are reported."""
+
+
+class Inference(NamedTuple):
+    """The kind of a text column, one number per row (None for "text"), their notation, and what could not be read."""
+
+    kind: str
+    numbers: np.ndarray | None = None
+    notation: str = ""
+    sure: bool = True
+    """Whether the column decides its notation: the decimal mark, or the order of day and month."""
+    unread: tuple[str, ...] = ()
+    """The most frequent texts that count as missing, because the others are of the kind."""
+    n_unread: int = 0
+    mixed: dict[str, int] | None = None
+    """The units of a column that has several, with their rows: it is not a column of numbers."""
+
+
+TEXT = Inference("text")
 
 
 def infer_type(
-    name: str, texts: Sequence[str], codes: np.ndarray, table: Any, *,
-    kinds: Sequence[str] = ("number", "boolean", "date"), comma: bool = False, from_file: bool = False,
-) -> tuple[str, np.ndarray | None, bool]:  # fmt: skip
-    """The kind of a text column, one number per row (None for "text"), and whether they have a decimal comma.
+    texts: Sequence[str], codes: np.ndarray, *, kinds: Sequence[str] = KINDS, decimal: str = "", forced: bool = False,
+    notation: str | None = None,
+) -> Inference:  # fmt: skip
+    """The kind of a text column, and its values as numbers.
 
-    ``texts`` are the different texts of the column ``name``, ``codes`` the index of its text for each row, -1 where
-    it is missing. The ``kinds`` are tried in this order. A column in which 1,234 may be both 1234 and 1.234 is read
-    as 1234, with ``comma`` as 1.234. With ``from_file``, a single text above numbers is a second header line. A
-    TableError names the first text that looks like a mistake, by ``table.source`` and ``table.place(row)``.
+    ``texts`` are the different texts of the column, ``codes`` the index of its text for each row, -1 where it is
+    missing. The ``kinds`` are tried in this order. ``decimal`` is the decimal mark of other columns of the table, for
+    a column in which 1,234 may be both 1234 and 1.234. A ``forced`` kind is taken if any text is of it, whatever the
+    others are, and in a given ``notation`` if there is one.
     """
-    if not any(text[:1] in _FIRST for text in texts):
-        return "text", None, False
+    if not len(texts):
+        return TEXT
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
-    for kind in kinds:
-        numbers, with_comma = parse(kind, texts, comma=comma)
+    mixed = None
+    for kind in kinds if forced else _possible(texts, counts, kinds):
+        code, sure = notation or "", True
+        if notation is None and kind == "number":
+            found = recognise(texts, counts, decimal)
+            if found is None or (not forced and is_code(texts)):
+                continue
+            code, sure, mixed = found.code, found.sure, found.mixed
+        elif notation is None and kind == "date":
+            format = recognise_format(texts, counts)
+            if format is None:
+                continue
+            code, sure = format
+        numbers = parse(kind, texts, code)
         bad = np.isnan(numbers)
-        if not bad.any():
-            return kind, np.append(numbers, np.nan)[codes], with_comma
-        if bad.all():
+        if bad.all() or (bad.any() and not forced and (kind == "boolean" or not mostly_numbers(bad, counts))):
             continue
-        row = int(np.argmax(np.append(bad, False)[codes]))
-        if from_file and row == 0 and counts[bad].sum() == 1 and counts.sum() > 3:
-            advice = "looks like a second header line: remove it"
-        elif kind != "boolean" and mostly_numbers(bad, counts):
-            advice = MIXED if kind == "number" else _MIXED_DATES
-        else:
-            continue
-        raise TableError(f"{cell(table, row, texts[codes[row]], name)} {advice}")
-    return "text", None, False
+        rows = np.where(bad, counts, 0)
+        most = np.argsort(-rows, kind="stable")[: min(UNREAD, int(bad.sum()))]
+        values = np.append(numbers, np.nan)[codes]
+        return Inference(kind, values, code, sure, tuple(texts[i] for i in most), int(rows.sum()))
+    return TEXT._replace(mixed=mixed)
+
+
+def _possible(texts: Sequence[str], counts: np.ndarray, kinds: Sequence[str]) -> list[str]:
+    """The kinds that a look at some of the texts does not exclude: numbers and dates have digits."""
+    some, _ = sample_of(texts, counts)
+    with_digits = sum(1 for text in some if _DIGIT.search(text, 0, 100))
+    excluded = set() if 2 * with_digits >= len(some) else {"number", "date"}
+    return [kind for kind in kinds if kind not in excluded and not (kind == "boolean" and len(some) > 10)]
 
 
 def mostly_numbers(bad: np.ndarray, counts: np.ndarray) -> bool:
-    """Whether the bad texts look like mistakes: in at most 10 % of the rows, or at most 5 against 20 good ones.
+    """Whether the bad texts are exceptions: in at most 10 % of the rows, or at most 5 against 20 good ones.
 
     ``bad`` is a mask of the different texts, ``counts`` the number of rows with each of them.
     """
-    return bool(counts[bad].sum() <= 0.1 * counts.sum() or (bad.sum() <= 5 and (~bad).sum() >= 20))
+    few = bad.sum() <= _FEW and (~bad).sum() >= _MANY
+    return bool(counts[bad].sum() <= SHARE * counts.sum() or few)
 
 
 def groups_of(columns: Sequence[Any], n_rows: int) -> Iterator[Sequence[Any]]:
@@ -106,51 +152,49 @@ def texts_by_column(texts: list[str], codes: np.ndarray) -> list[tuple[list[str]
     return [(different[i:j], column) for i, j, column in zip([0, *ends], ends, own, strict=False)]
 
 
-def convert_text_columns(sheet: Sheet, keep: frozenset[str], *, comma: bool) -> Sheet:
-    """Replace markers of missing values by null, and text that is numbers by numbers, except in columns to keep.
+def convert_text_columns(sheet: Sheet, keep: frozenset[str]) -> Sheet:
+    """Replace markers of missing values by null, and text that is plain numbers by numbers, except in columns to keep.
 
-    Booleans and dates stay text: a file written from the sheet then holds them as they were read.
+    Other numbers, booleans and dates stay text: a file written from the sheet then holds them as they were read, and
+    ``infer_type`` reads them. The spellings of missing values are noted.
     """
     pl = polars()
     columns, n_rows = sheet.frame.get_columns(), sheet.frame.height
     sheet.frame = None  # each group of text columns is freed as soon as it is converted
     places = [i for i, column in enumerate(columns) if column.dtype == pl.String and column.name not in keep]
     for group in groups_of(places, n_rows):
-        for i, column in zip(group, _converted([columns[i] for i in group], sheet, comma), strict=True):
+        for i, column in zip(group, _converted([columns[i] for i in group], sheet), strict=True):
             columns[i] = column
     sheet.frame = pl.DataFrame(columns)
     return sheet
 
 
-def _converted(columns: list[Any], sheet: Sheet, comma: bool) -> list[Any]:
-    """Text columns, as numbers where ``infer_type`` finds numbers; Polars decides the clear cases at full speed."""
+def _converted(columns: list[Any], sheet: Sheet) -> list[Any]:
+    """Text columns, as numbers where all of their texts are plain numbers without leading zeros."""
     pl, n = polars(), len(columns[0])
 
     def by_column(mask: Any) -> np.ndarray:
         return np.asarray(mask.fill_null(False).to_numpy().reshape(len(columns), n))
 
     text = stack(columns).str.strip_chars()
-    text = text.set(text.is_in(MISSING_SPELLINGS).fill_null(False), None)
+    gaps = text.is_in(MISSING_SPELLINGS).fill_null(False)
+    for i in np.flatnonzero(by_column(gaps).any(axis=1)):
+        own = text.slice(i * n, n).filter(gaps.slice(i * n, n))
+        sheet.note_missing(columns[i].name, own.unique(maintain_order=True).to_list())
+    text = text.set(gaps, None)
     present, source = by_column(text.is_not_null()), [text] * len(columns)
     is_text = np.ones(len(columns), bool)
     for dtype in (pl.Int64, pl.Float64):
         numbers = text.cast(dtype, strict=False)
-        for i in np.flatnonzero(is_text & (by_column(numbers.is_not_null()) == present).all(axis=1)):
+        plain = is_text & (by_column(numbers.is_not_null()) == present).all(axis=1)
+        if plain.any() and dtype == pl.Int64:
+            codes = plain & by_column(text.str.contains(CODE)).any(axis=1)
+            is_text &= ~codes
+            plain &= ~codes
+        elif plain.any() and sheet.decimal == ",":
+            plain &= ~by_column(text.is_null() | text.str.contains(_THOUSANDS)).all(axis=1)
+        for i in np.flatnonzero(plain):
             source[i], is_text[i] = numbers, False
         if not is_text.any():
             break
-    else:
-        # the regular expression is slow: most texts are no numbers and hold no comma
-        is_text &= by_column(numbers.is_not_null() | text.str.contains(",", literal=True)).any(axis=1)
-        if is_text.any():
-            is_text &= by_column(text.str.contains(_NUMBER_LIKE)).any(axis=1)
-    converted = [each.slice(i * n, n).alias(columns[i].name) for i, each in enumerate(source)]
-    unclear = np.flatnonzero(is_text)
-    if len(unclear):
-        texts, codes = text_codes(stack([converted[i] for i in unclear]))
-        for i, (own, column) in zip(unclear, texts_by_column(texts, codes.reshape(-1, n)), strict=True):
-            name, kinds = converted[i].name, ("number",)
-            values = infer_type(name, own, column, sheet, kinds=kinds, comma=comma, from_file=True)[1]
-            if values is not None:
-                converted[i] = pl.Series(name, values, nan_to_null=True)
-    return converted
+    return [each.slice(i * n, n).alias(columns[i].name) for i, each in enumerate(source)]

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from typing import Any
 
 import numpy as np
 
 from usmo.io.errors import TableError, did_you_mean, quote
-from usmo.io.parsing import MISSING, PLAIN_NUMBER, parse_boolean
+from usmo.io.notation import PLAIN_NUMBER
+from usmo.io.parsing import MISSING, parse_boolean
 from usmo.io.sheet import Sheet
 
 _SHOWN = 10
 """Values of the label column that messages show at most."""
+
+_SIMILAR = 0.75
+"""Share of common letters from which a value is a likely misspelling."""
+
+_NEGATIVE = ("negative", "neg", "irrelevant", "not relevant", "rejected", "healthy", "control", "benign")
+"""Words for known negatives, besides those for false."""
 
 
 def labels(sheet: Sheet, column: str, positive: str, negative: str | None = None) -> np.ndarray:
@@ -49,11 +57,54 @@ def value_counts(sheet: Sheet, column: str) -> dict[str, int]:
     return {f"{value:g}" if isinstance(value, float) else str(value): n for value, n in counts.most_common()}
 
 
-def other_values(sheet: Sheet, column: str, kinds: np.ndarray) -> dict[str, int]:
-    """The values of unlabelled rows beside missing ones, if there are both: maybe they are known negatives."""
-    values = np.array(sheet.column(column).tolist(), dtype=object)[kinds == 0]
-    counts = Counter(str(value) for value in values if not _is_missing(value))
-    return dict(counts.most_common(_SHOWN)) if 0 < sum(counts.values()) < len(values) else {}
+def label_remarks(sheet: Sheet, column: str, positive: str, negative: str | None, kinds: np.ndarray) -> list[str]:
+    """What the values of the label column were taken for, where that is not plain; likely typos and negatives."""
+    values = sheet.column(column).tolist()
+    spelled: dict[int, Counter[str]] = {kind: Counter() for kind in (1, 0, -1)}
+    for value, kind in zip(values, kinds.tolist(), strict=True):
+        if not (kind == 0 and _is_missing(value)):
+            spelled[kind][f"{value:g}" if isinstance(value, float) else str(value)] += 1
+    remarks = []
+    for kind, word, given in ((1, "positive", positive), (-1, "negative", negative)):
+        others = {text: n for text, n in spelled[kind].items() if text != given}
+        if others and set(others) != {"true", "True"}:
+            remarks.append(f"{column}: {_rows(others)} count as {word}, as {given!r} does")
+    rest = spelled[0]
+    typos = {text: n for text, n in rest.items() if negative != text and _is_typo(text, positive)}
+    if typos:
+        remarks.append(f"{column}: {_rows(typos)} count as unlabelled; misspelt {positive!r}? Then correct them")
+    rest = Counter({text: n for text, n in rest.items() if text not in typos})
+    if not rest:
+        return remarks
+    unlabelled = int(np.count_nonzero(kinds == 0))
+    likely = [text for text, _ in rest.most_common() if _meaning(text) in (0.0, -1.0) or text.lower() in _NEGATIVE]
+    if negative is None and sum(rest.values()) + sum(typos.values()) < unlabelled:
+        first = (likely or [rest.most_common(1)[0][0]])[0]
+        remarks.append(
+            f"{column}: {_rows(rest)} count as unlabelled, as empty cells do; if they are known negatives, say so "
+            f"with --negative {first}"
+        )
+    elif len(rest) > 1:
+        hint = (
+            f"; {likely[0]!r} may mean known negatives: --negative {likely[0]}"
+            if likely and negative is None
+            else ""
+        )
+        remarks.append(f"{column}: {_rows(rest)} count as unlabelled{hint}")
+    return remarks
+
+
+def _rows(counts: dict[str, int]) -> str:
+    """The most frequent texts with their numbers of rows."""
+    most = Counter(counts).most_common()
+    more = f" and {len(most) - _SHOWN} more" if len(most) > _SHOWN else ""
+    return ", ".join(f"{quote(text)} ({n:,} {'row' if n == 1 else 'rows'})" for text, n in most[:_SHOWN]) + more
+
+
+def _is_typo(text: str, word: str) -> bool:
+    """Whether a text is nearly a word of at least three letters."""
+    text, word = text.strip().casefold(), word.strip().casefold()
+    return len(word) >= 3 and difflib.SequenceMatcher(None, text, word).ratio() >= _SIMILAR
 
 
 def label_kinds(sheet: Sheet, column: str, positive: str, negative: str | None = None) -> np.ndarray:
@@ -74,7 +125,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _meaning(value: Any) -> float | str:
-    """A label for comparison: 1, 1.0, "1" and "true" are equal."""
+    """A label for comparison: 1, 1.0, "1", "true" and "Yes" are equal, as are texts in upper and lower case."""
     text = str(value).strip()
     number = float(text) if PLAIN_NUMBER.fullmatch(text) else parse_boolean(text)
-    return text if np.isnan(number) else number
+    return text.casefold() if np.isnan(number) else number

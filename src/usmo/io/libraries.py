@@ -15,6 +15,22 @@ def zstandard() -> Any:
     return load_extra("zstandard", ".zst files need zstandard", "tables")
 
 
+def charset_normalizer() -> Any:
+    return load_extra("charset_normalizer", "texts that are not UTF-8 need charset-normalizer", "tables")
+
+
+def fastexcel() -> Any:
+    return load_extra("fastexcel", "workbooks are read with fastexcel", "tables")
+
+
+def xlsxwriter() -> Any:
+    return load_extra("xlsxwriter", ".xlsx files are written with XlsxWriter", "tables")
+
+
+def duckdb() -> Any:
+    return load_extra("duckdb", "tables of DuckDB need its package", "duckdb")
+
+
 def load_svmlight(stream: Any) -> Any:
     from sklearn.datasets import load_svmlight_file
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import NamedTuple
 
 from usmo.io.errors import TableError
 from usmo.system.memory import free_bytes
@@ -21,6 +22,15 @@ _CELL, TEXT_ROW = 8, 32
 
 FRAME_COLUMN, MATRIX_COLUMN = 2000, 128
 """Bytes of a column besides its cells, as measured for a data frame; for a matrix: its name and its scaling."""
+
+
+class Options(NamedTuple):
+    """What is said of a file: columns to leave as text, the memory for it, its encoding, and the table in it."""
+
+    text: frozenset[str]
+    max_bytes: float | None = None
+    encoding: str | None = None
+    table: str | None = None
 
 
 @dataclass(frozen=True)

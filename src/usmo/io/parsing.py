@@ -1,89 +1,78 @@
-"""Numbers, booleans, dates and missing values written as text."""
+"""Booleans and missing values written as text; texts of a column of known kind and notation as numbers."""
 
 from __future__ import annotations
 
 import itertools
-import re
-from collections.abc import Sequence
-from datetime import datetime, timedelta, timezone
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "?", "-"})
+from usmo.io.dates import parse_dates
+from usmo.io.notation import parse_written, recognise
+
+MISSING = frozenset(
+    {
+        "", "na", "n/a", "nan", "null", "?", "-", "#n/a", "#na", "#n/v", "#nv", "n.a.", "n. a.", "n.a", "n.v.", "na.",
+        "<na>", "none", "nil", "nat", "\\n", "--", "---", "–", "—", ".", "..", "...", "…", "??", "???",
+        "unknown", "missing", "unbekannt",
+        "k.a.", "k. a.", "keine angabe", "inconnu", "inconnue", "desconocido", "n/d", "n.d.", "nd",
+        "s/d", "not available", "not applicable", "no answer", "no data", "no response", "not reported", "not stated",
+        "(null)", "(blank)", "(empty)", "(missing)", "(none)", "(leer)", "(unknown)", "[null]", "#null!", "#div/0!",
+        "#ref!", "#value!", "#wert!", "#num!", "#zahl!", "#name?", "#bezug!", "1.#qnan", "-1.#ind", "1.#ind",
+    }
+)  # fmt: skip
 """Texts that mean a missing value, in lower case; upper case and spaces around them make no difference."""
 
-MISSING_SPELLINGS = sorted(
-    "".join(letters) for text in MISSING for letters in itertools.product(*({c, c.upper()} for c in text))
-)
-"""MISSING in every mixture of upper and lower case."""
-
 USUAL_SPELLINGS = ["", "NA", "na", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", "-"]
-"""The spellings given to the CSV parser, where each costs time on every field; ``infer_types`` handles the rest."""
+"""The spellings given to the CSV parser, where each costs time on every field; ``plain_columns`` handles the rest."""
 
-PLAIN_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE | re.ASCII)
-_COMMA_GROUPS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?", re.ASCII)
-_DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?([eE][+-]?\d+)?", re.ASCII)
-
-_DAY = timedelta(days=1)
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_ISO_TIME = re.compile(
-    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(?:\.(\d{1,6})\d*)?(Z|[+-]\d\d:?\d\d)?)?",
-    re.ASCII | re.IGNORECASE,
-)
+_LONGEST_MIXED = 4
 
 
-def parse(kind: str, texts: Sequence[str], *, comma: bool = False) -> tuple[np.ndarray, bool]:
-    """Texts as numbers, nan where one is not of the kind ("number", "boolean", "date"); whether with decimal comma.
+def _spellings(text: str) -> Iterable[str]:
+    if len(text) <= _LONGEST_MIXED:
+        return map("".join, itertools.product(*({c, c.upper()} for c in text)))
+    words = itertools.product(*({word, word.capitalize()} for word in text.split(" ")))
+    return [text.upper(), text.title(), *map(" ".join, words)]
 
-    Booleans are 0 or 1, dates are days since 1970-01-01.
+
+MISSING_SPELLINGS = sorted({spelling for text in MISSING for spelling in _spellings(text)})
+"""MISSING in upper and lower case, short ones in every mixture, words with and without a capital letter."""
+
+_TRUE = "true t yes y on ja j wahr oui vrai si sí sì sim vero verdadero verdadeiro tak да"
+_FALSE = "false f no n off nein falsch non faux não nao falso nee nie нет"
+_TRUTH = {**dict.fromkeys(_TRUE.split(), 1.0), **dict.fromkeys(_FALSE.split(), 0.0)}
+
+
+def is_missing(text: str) -> bool:
+    """Whether a text means a missing value."""
+    return text.strip().lower() in MISSING
+
+
+def parse(kind: str, texts: Sequence[str], notation: str) -> np.ndarray:
+    """Texts as numbers, nan where one is not of the kind ("number", "boolean", "date") in this notation.
+
+    Booleans are 0 or 1, dates are days since 1970-01-01. The notation of a number is its decimal mark and unit, that
+    of a date the name of its format.
     """
     if kind == "number":
-        return parse_numbers(texts, comma=comma)
-    parse_one = parse_boolean if kind == "boolean" else parse_date
-    return np.array([parse_one(text) for text in texts], dtype=float), False
+        return parse_written(texts, notation)
+    if kind == "date":
+        return parse_dates(texts, notation)
+    return np.array([parse_boolean(text) for text in texts], dtype=float)
 
 
 def parse_numbers(texts: Sequence[str], *, comma: bool = False) -> tuple[np.ndarray, bool]:
     """The texts of one column as numbers, nan where a text is not a number; whether they have a decimal comma.
 
-    All texts are read in the same notation, the one that reads the most of them: 1234.5, else 1,234.5, else
-    1.234,5 (the last two in the opposite order if ``comma``).
+    All texts are read in the notation that reads the most of them; 1,234 is 1234, with ``comma`` 1.234.
     """
-
-    def decimal_point(text: str) -> float:
-        is_number = PLAIN_NUMBER.fullmatch(text) or _COMMA_GROUPS.fullmatch(text)
-        return float(text.replace(",", "")) if is_number else np.nan
-
-    def decimal_comma(text: str) -> float:
-        return float(text.replace(".", "").replace(",", ".")) if _DECIMAL_COMMA.fullmatch(text) else np.nan
-
-    best = np.array([float(text) if PLAIN_NUMBER.fullmatch(text) else np.nan for text in texts], dtype=float)
-    with_comma = False
-    for notation in (decimal_comma, decimal_point) if comma else (decimal_point, decimal_comma):
-        if not np.isnan(best).any():
-            break
-        numbers = np.array([notation(text) for text in texts], dtype=float)
-        if np.isnan(numbers).sum() < np.isnan(best).sum():
-            best, with_comma = numbers, notation is decimal_comma
-    return best, with_comma
+    found = recognise(texts, np.ones(len(texts), dtype=np.int64), "," if comma else "") if len(texts) else None
+    if found is None:
+        return np.full(len(texts), np.nan), False
+    return parse_written(texts, found.code), found.decimal == ","
 
 
 def parse_boolean(text: str) -> float:
-    """1 for "true", 0 for "false" in upper or lower case, nan for anything else."""
-    return {"true": 1.0, "false": 0.0}.get(text.lower(), np.nan)
-
-
-def parse_date(text: str) -> float:
-    """Days since 1970-01-01 for an ISO date or time (UTC if it names no zone), nan for anything else."""
-    match = _ISO_TIME.fullmatch(text)
-    if not match:
-        return np.nan
-    day, minutes, seconds, fraction, zone = match.groups()
-    zone = "+00:00" if zone in (None, "Z", "z") else f"{zone[:3]}:{zone[-2:]}"
-    try:
-        time = datetime.fromisoformat(
-            f"{day}T{minutes or '00:00'}{seconds or ':00'}.{(fraction or '').ljust(6, '0')}{zone}"
-        )
-    except ValueError:
-        return np.nan
-    return (time - _EPOCH) / _DAY
+    """1 for "true", "yes" and words like them, 0 for "false", "no", ..., nan for anything else; in any case."""
+    return _TRUTH.get(text.lower(), np.nan)

@@ -12,10 +12,13 @@ from usmo.io.errors import TableError
 from usmo.io.file_types import compress, file_type
 from usmo.io.libraries import polars
 from usmo.io.sheet import Sheet
+from usmo.io.workbooks import write_workbook
 from usmo.system.atomic import write_whole
 from usmo.system.terminal import printable
 
-_WRITABLE = ("csv", "tsv", "parquet", "jsonl")
+_WRITABLE = ("csv", "tsv", "parquet", "jsonl", "xlsx")
+_READ_ONLY = (".xls", ".xlsb", ".xlsm", ".ods")
+"""Endings of workbooks that are read, but not written."""
 
 
 def write(rows: Any, target: str | os.PathLike[str] | BinaryIO, *, format: str | None = None) -> None:
@@ -26,7 +29,7 @@ def write(rows: Any, target: str | os.PathLike[str] | BinaryIO, *, format: str |
     rows : Sheet, data frame, dict of columns or list of dicts
     target : str, path or binary stream
         A file, "-" for standard output, or an open stream. A terminal gets control characters as escapes.
-    format : {"csv", "tsv", "parquet", "jsonl"}, optional
+    format : {"csv", "tsv", "parquet", "jsonl", "xlsx"}, optional
         Text formats may end in ".gz" or ".zst". By default from the name of the file or stream,
         "csv" for standard output.
     """
@@ -40,6 +43,8 @@ def write(rows: Any, target: str | os.PathLike[str] | BinaryIO, *, format: str |
         frame.write_parquet(stream)
     elif format == "jsonl":
         frame.write_ndjson(stream)
+    elif format == "xlsx":
+        stream.write(write_workbook(frame, name))
     else:
         frame.write_csv(stream, separator="\t" if format == "tsv" else ",")
     data = compress(stream.getvalue(), compression)
@@ -67,7 +72,7 @@ def output_file_type(target: str | os.PathLike[str] | BinaryIO, format: str | No
     path = target if isinstance(target, str | os.PathLike) else getattr(target, "name", "")
     name = "standard output" if target == "-" else os.fspath(path)
     format, compression = file_type("csv" if target == "-" and format is None else format, name)
-    if format not in _WRITABLE:
+    if format not in _WRITABLE or name.lower().endswith(_READ_ONLY):
         raise TableError(f"{format} files cannot be written: accepted are {', '.join(_WRITABLE)}, got {name!r}")
     return name, format, compression
 

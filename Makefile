@@ -10,7 +10,7 @@ export USMO_DATA ?= $(realpath ../shared/data)
 .PHONY: demo test fuzz test-sklearn bench bench-foundation bench-linear bench-priors bench-selection bench-sizes bench-reading bench-dask bench-tools reproduce clean
 
 demo: $(READY)
-	$(PY) examples/digits.py --save out/demo.png
+	MPLBACKEND=Agg $(PY) examples/digits.py --save out/demo.png
 
 test: $(READY)
 	$(VENV)/bin/ruff check .

@@ -1,11 +1,12 @@
-"""Fitted models as ONNX graphs, for runtimes without Python (extra ``usmo-learn[onnx]``).
+"""Fitted models as ONNX graphs, for runtimes without Python (extra ``usmo-learn[onnx]``). The function is::
 
     linear    f = x·w + β
     others    f = Σ α_i k(s_i, x) + β over the support vectors s_i, where k(s, x) is
               (γ x·s + r)^d,  tanh(γ x·s + r)  or  exp(-γ(‖x-c‖² + ‖s-c‖² - 2(x-c)·(s-c))) with c the mean of the s_i
 
-The graph consists of elementary operations. Its values differ from ``decision_function`` by rounding: on two real
-tables by at most 2e-16·(Σ|α_i k| + |β|) in float64 and 9e-8 of that sum in float32 (the tests allow 1e-14 and 1e-6).
+The graph consists of elementary operations. Its values differ from ``decision_function`` by rounding: on two
+real tables by at most ``2e-16·(Σ|α_i k| + |β|)`` in float64 and 9e-8 of that sum in float32 (the tests allow 1e-14 and
+1e-6).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from usmo.core.arrays import Array
 from usmo.estimators.base import PUClassifier
 from usmo.system.extras import load_extra
 from usmo.system.version import __version__
+
+__all__ = ["to_onnx"]
 
 _OPSET, _IR = 17, 8
 """Versions of 2022, which all later runtimes read; every operation used accepts float64."""
@@ -43,7 +46,7 @@ def to_onnx(model: Any, *, dtype: Any = np.float64) -> Any:
     Returns
     -------
     onnx.ModelProto
-        Input "X" of shape (rows, n_features_in_); outputs "decision" of shape (rows,), f(x), and "label" of
+        Input "X" of shape (rows, ``n_features_in_``); outputs "decision" of shape (rows,), f(x), and "label" of
         shape (rows,), the greater of ``classes_`` where f > 0. ``SerializeToString()`` gives the bytes of a file.
         The graph holds a number per row and support vector: feed many rows in batches.
     """

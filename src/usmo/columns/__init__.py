@@ -1,4 +1,4 @@
-"""Columns of a table as features of a classifier: ``TableEncoder``.
+"""Columns of a table as features of a classifier: ``TableEncoder``. It makes of a column::
 
     number, date    (x - mean) / scale, missing values at the median; dates are days since 1970-01-01
     boolean         0 or 1, missing values at the more frequent one

@@ -110,4 +110,7 @@ def warn_of_text(classes: np.ndarray, other: str) -> None:
     """Tell the user which of two texts counts as the label of positives."""
     if classes.dtype.kind in "OUS":
         low, high = classes.tolist()
-        caller.warn(f"y holds text: {high!r}, the greater value, counts as labelled positive, {low!r} as {other}")
+        caller.warn(
+            f"y holds text: {high!r}, the greater value, counts as labelled positive, {low!r} as {other}",
+            topic="labels-of-text",
+        )

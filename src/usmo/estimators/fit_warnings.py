@@ -21,19 +21,21 @@ def warn_if_short(status: Status, certificate: Certificate, tol: float) -> None:
     )
     if status in ("max_iter", "max_time"):
         advice = f"Raise {status}, or scale the columns of X"
-        caller.warn(f"{status} ended the fit: {state}. {advice}.", ConvergenceWarning)
+        caller.warn(f"{status} ended the fit: {state}. {advice}.", ConvergenceWarning, topic="stopped-early")
     elif status == "stopped":
-        caller.warn(f"a callback ended the fit: {state}.", ConvergenceWarning)
+        caller.warn(f"a callback ended the fit: {state}.", ConvergenceWarning, topic="stopped-early")
     elif status == "precision":
         caller.warn(
             f"rounding ended the fit before tol was met: {state}. Scale the columns of X (for example with "
             "StandardScaler) or raise lam.",
             ConvergenceWarning,
+            topic="ended-by-rounding",
         )
     if not certificate.convex:
         caller.warn(
             "the kernel matrix is indefinite: the solution is a stationary point, and its duality gap does not "
-            "bound the distance to the best one. Choose a positive semidefinite kernel."
+            "bound the distance to the best one. Choose a positive semidefinite kernel.",
+            topic="indefinite-kernel",
         )
 
 
@@ -43,5 +45,6 @@ def warn_if_constant(value_range: float, precision: float) -> None:
         caller.warn(
             f"the decision function is constant: the unlabelled rows differ by {value_range:.1g} in it, with a KKT "
             f"violation of {precision:.1g}, so their order has no meaning. Lower lam, or use a kernel or columns that "
-            "separate labelled from unlabelled rows; a linear kernel on few columns often does not."
+            "separate labelled from unlabelled rows; a linear kernel on few columns often does not.",
+            topic="constant-decision-function",
         )

@@ -65,7 +65,7 @@ print(sum(before) > 3, before == signatures())
     assert run(code).stdout.strip() == "True True"
 
 
-@pytest.mark.parametrize("name", ["PUSVC", "LinearPUSVC", "PUSVCCV", "path"])
+@pytest.mark.parametrize("name", ["PUSVC", "LinearPUSVC", "PUSVCCV", "PUOutlierDetector", "OpenSetPUSVC", "path"])
 def test_docstring_example_runs(name):
     public = getattr(usmo, name)
     tests = doctest.DocTestFinder(recurse=False).find(public, name, module=sys.modules[public.__module__])

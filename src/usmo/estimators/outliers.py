@@ -49,8 +49,8 @@ class PUOutlierDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         The classifier of inliers; None is ``PUSVC(lam=0.02)``. Its ``prior``, ``eta``, ``threshold`` and ``scenario``
         are not used.
     contamination : "estimate" or float in (0, 0.5], default="estimate"
-        Share of outliers among the unlabelled rows. So many of them get a negative decision value. Without known
-        inliers it cannot be estimated; "estimate" then is 0.1.
+        Share of outliers among the unlabelled rows. So many of them get a negative decision value. "estimate"
+        is at most 0.5, and tends to be too high if few inliers are known. Without known inliers it is 0.1.
     background : float in [0, 1), default=0.85
         Share of the risk of background rows: values drawn uniformly between the least and the greatest of each column.
         0 leaves them out, which sparse tables, linear and precomputed kernels need.
@@ -145,8 +145,8 @@ class PUOutlierDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         self._fit_classifier(model, X, kinds)
         sample = X if scenario == "censored" else X[kinds == 0]
         self.classifier_ = model
-        self.contamination_ = 1.0 - model.prior_
-        self.offset_ = prior_threshold(model.decision_function(sample), model.prior_)
+        self.contamination_ = min(0.5, 1.0 - model.prior_)
+        self.offset_ = prior_threshold(model.decision_function(sample), 1.0 - self.contamination_)
         return self
 
     def _check_background(self, model: Any) -> None:

@@ -1,5 +1,6 @@
 # make demo   set up .venv, train on scikit-learn's digits with most labels hidden, save out/demo.png
 # make test   set up .venv, check style, types and import layers, run the tests
+# make docs   set up .venv, build the site with its gallery into out/site
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV ?= .venv
@@ -7,7 +8,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 export USMO_DATA ?= $(realpath ../shared/data)
 
-.PHONY: demo test fuzz test-sklearn bench bench-foundation bench-linear bench-priors bench-selection bench-sizes bench-reading bench-dask bench-tools reproduce clean
+.PHONY: demo test docs dist test-wheel test-oldest test-newest fuzz test-sklearn bench bench-use-cases bench-foundation bench-linear bench-priors bench-selection bench-sizes bench-reading bench-dask bench-tools reproduce clean
 
 demo: $(READY)
 	MPLBACKEND=Agg $(PY) examples/digits.py --save out/demo.png
@@ -18,7 +19,12 @@ test: $(READY)
 	$(VENV)/bin/mypy
 	$(VENV)/bin/mypy --strict --config-file= --cache-dir .mypy_cache/user tests/typing/example.py
 	$(VENV)/bin/lint-imports --no-logo
-	$(PY) -m pytest -n auto
+	$(PY) -m pytest -n auto --dist loadgroup
+
+# make docs: the site with its gallery in out/site. Warnings are errors; links and code blocks are checked.
+docs: $(READY)
+	MPLBACKEND=Agg $(PY) -m sphinx -b html -W --keep-going docs out/site
+	USMO_SITE=out/site $(PY) -m pytest tests/docs
 
 # make fuzz SECONDS=600: damaged and forged model files, tables and checkpoints are read, each kind for that time. Files
 # that break a reader stay in out/fuzz.
@@ -63,6 +69,11 @@ bench-selection: $(READY) bench-tools
 	$(PY) -m benchmarks.selection
 	$(PY) -m benchmarks.defaults
 
+# PUOutlierDetector and OpenSetPUSVC against what users would pick
+bench-use-cases: $(READY) bench-tools
+	$(PY) -m benchmarks.outliers --draws 2
+	$(PY) -m benchmarks.openset
+
 # Time and memory by number of rows
 bench-sizes: $(READY) bench-tools
 	$(PY) -m benchmarks.sizes
@@ -91,4 +102,5 @@ $(READY): pyproject.toml
 
 clean:
 	rm -rf $(VENV) .venv-* out build dist *.egg-info src/*.egg-info
+	rm -rf docs/api/generated docs/gallery
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

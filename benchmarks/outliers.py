@@ -1,8 +1,8 @@
 """Outliers among unlabelled rows: python -m benchmarks.outliers [--draws 3] [--known 50] [--backgrounds]
 
 The larger class of each table (USMO_DATA) holds the inliers, of which some are known. A tenth of the unlabelled rows
-is of the other class. Columns are standardised. AUC on the unlabelled rows; rivals are trained on the known inliers, and
-on all rows. ``--backgrounds`` compares values of ``background`` instead.
+is of the other class. Columns are standardised. AUC on the unlabelled rows; rivals are trained on the known inliers,
+and on all rows. ``--backgrounds`` compares values of ``background`` instead.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ print(model.certificate_)
 # A fit that is stopped early is a worse model, and its certificate says so. No knowledge of the optimum goes into it:
 # the objective of the full fit, the dashed line, lies between the two values at every limit.
 
-limits = [2, 5, 10, 20, 50, 100, 200, 400, 800]
+limits = [100, 150, 200, 250, 300, 400, 550, 800]
 certificates = []
 for limit in limits:
     with warnings.catch_warnings():
@@ -42,10 +42,10 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained"
 left.plot(limits, [c.primal for c in certificates], "o-", color="#d1495b", label="primal objective")
 left.plot(limits, [c.dual for c in certificates], "o-", color="#00798c", label="dual objective")
 left.axhline(model.certificate_.primal, color="black", linestyle="--", linewidth=1, label="optimum")
-left.set(xscale="log", xlabel="two-row steps allowed", title="The optimum lies between the two")
-left.set_ylim(model.certificate_.primal * 0.5, model.certificate_.primal * 2.2)
+left.set(xlabel="two-row steps allowed", title="The optimum lies between the two")
+left.set_ylim(model.certificate_.primal - 12, model.certificate_.primal + 12)
 left.legend(frameon=False)
-right.loglog(limits, [max(c.relative_gap, 1e-9) for c in certificates], "o-", color="#333333")
+right.semilogy(limits, [max(c.relative_gap, 1e-9) for c in certificates], "o-", color="#333333")
 right.set(xlabel="two-row steps allowed", title="Relative duality gap")
 
 # %%

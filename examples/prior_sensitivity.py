@@ -29,9 +29,9 @@ for name, estimate in estimates.items():
 print(f"{'truth':12s} {truth:.3f}")
 
 # %%
-# The default estimator in a picture:
+# The estimates and their intervals; "consensus" is the default:
 
-PriorDisplay.from_estimator(estimates["consensus"])
+PriorDisplay.from_estimator(estimates, true=truth)
 
 # %%
 # The same model with other priors:

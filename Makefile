@@ -39,6 +39,32 @@ test-sklearn:
 	.venv-$(VERSION)/bin/pip install --quiet -e ".[qp]" "scikit-learn==$(VERSION)" pytest pytest-xdist hypothesis
 	.venv-$(VERSION)/bin/python -m pytest -n auto tests/estimators
 
+# make test-oldest, make test-newest: the tests with the versions in constraints/. TESTS limits them to some folders.
+OLDEST_PYTHON ?= python3.10
+NEWEST_PYTHON ?= python3.13
+TESTS ?= tests
+test-oldest:
+	$(OLDEST_PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/pip install --quiet -c constraints/oldest.txt -e ".[qp,plot,tables]" pytest pytest-xdist hypothesis
+	.venv-oldest/bin/python -m pytest -n auto $(TESTS)
+
+test-newest:
+	$(NEWEST_PYTHON) -m venv .venv-newest
+	.venv-newest/bin/pip install --quiet -c constraints/newest.txt -e ".[qp,plot,tables]" pytest pytest-xdist hypothesis
+	.venv-newest/bin/python -m pytest -n auto $(TESTS)
+
+# make dist: wheel and source distribution in dist/, checked. make test-wheel: the wheel in a new environment, far from the
+# checkout and without network.
+dist: $(READY)
+	rm -rf dist build
+	$(PY) -m pip install --quiet --disable-pip-version-check -e ".[release]"
+	$(PY) -m build
+	$(PY) -m twine check --strict dist/*
+	$(VENV)/bin/check-wheel-contents dist/*.whl
+
+test-wheel:
+	bash tests/smoke.sh dist/*.whl $(PYTHON)
+
 # The benchmarks measure the tables of docs/benchmarks.md. They need USMO_DATA, the folder of the benchmark tables.
 
 # The block solver, and its starting points

@@ -19,6 +19,8 @@ test: $(READY)
 	$(VENV)/bin/mypy
 	$(VENV)/bin/mypy --strict --config-file= --cache-dir .mypy_cache/user tests/typing/example.py
 	$(VENV)/bin/lint-imports --no-logo
+	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
 	$(PY) -m pytest -n auto --dist loadgroup
 
 # make docs: the site with its gallery in out/site. Warnings are errors; links and code blocks are checked.

@@ -61,10 +61,13 @@ USAGE = {
     "prior above 1": (f"{RANK} --prior 1.5", "'--prior': must be 'estimate' or a number between 0 and 1, got '1"),
     "prior is text": (f"{RANK} --prior half", "must be 'estimate' or a number between 0 and 1, got 'half'"),
     "prior is nan": (f"{RANK} --prior nan", "must be 'estimate' or a number between 0 and 1, got 'nan'"),
-    "lam is 0": (f"{RANK} --lam 0", "'--lam': must be 'cv' or a positive number, got '0'"),
-    "lam is infinite": (f"{RANK} --lam inf", "must be 'cv' or a positive number, got 'inf'"),
+    "lam is 0": (f"{RANK} --lam 0", "'--lam': must be 'auto', 'cv' or a positive number, got '0'"),
+    "lam is infinite": (f"{RANK} --lam inf", "must be 'auto', 'cv' or a positive number, got 'inf'"),
     "gamma is text": (f"{RANK} --gamma x", "'--gamma': must be 'scale', 'auto' or a positive number, got 'x'"),
-    "bad kernel": (f"{RANK} --kernel cubic", "'cubic' is not one of 'rbf', 'linear', 'poly'"),
+    "bad kernel": (f"{RANK} --kernel cubic", r"'cubic' is not one of 'auto', 'forest\+rbf', 'forest', 'rbf'"),
+    "trees and an approximation": (
+        f"{RANK} --kernel forest --approximation nystroem", "'forest' does not go with --approximation nystroem"
+    ),
     "bad scenario": (f"{RANK} --scenario both", "'both' is not one of 'case-control', 'censored'"),
     "top of 0": (f"{RANK} --top 0", "0 is not in the range x>=1"),
     "bad seed": (f"{RANK} --seed 1.5", "'1.5' is not a valid integer range"),
@@ -117,7 +120,7 @@ TABLES = {
                          "y must hold one value per row of X"),
     "no column left": (GOOD, f"{RANK} --id-column id --ignore age --ignore job", "no column of t.csv can be"),
     "only useless columns": (GOOD, f"{RANK} --ignore age --ignore job", "id: ignored, text with 60"),
-    "one positive and selection": ({"t.csv": table(known=1)}, f"{RANK} --prior 0.2",
+    "one positive and selection": ({"t.csv": table(known=1)}, f"{RANK} --prior 0.2 --lam cv",
                                    "at least 2 labelled positives .* got 1 and 59"),
     "more folds than positives": ({"t.csv": table(known=1)}, "select t.csv --label-column known --positive yes "
                                   "--prior 0.2 --folds 5", "at least 2 labelled positives"),

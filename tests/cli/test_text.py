@@ -68,11 +68,11 @@ def test_rank_learns_from_text_with_nothing_else_said(papers, capfd):
     ("options", "kinds", "kernel"),
     [
         ([], {"Title": "text", "abstract": "text", "id": "ignored", "note": "4 categories"}, "linear"),
-        (["--no-text"], {"Title": "ignored", "abstract": "ignored"}, "rbf"),
+        (["--no-text"], {"Title": "ignored", "abstract": "ignored"}, "forest+rbf"),
         (["--no-text", "--text-column", "Title"], {"Title": "text", "abstract": "ignored"}, "linear"),
         (["--text-column", "note", "--text-column", "year"], {"note": "text", "year": "text"}, "linear"),
         (["--kernel", "rbf"], {"Title": "text"}, "rbf"),
-        (["--ignore", "Title", "--ignore", "abstract"], {"note": "4 categories"}, "rbf"),
+        (["--ignore", "Title", "--ignore", "abstract"], {"note": "4 categories"}, "forest+rbf"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("command", ["rank", "fit"])

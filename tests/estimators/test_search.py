@@ -8,6 +8,9 @@ from sklearn.model_selection import GridSearchCV
 
 from tests.fitting.moons import moons
 from usmo import PUSVC, PUSVCCV, LinearPUSVC, path
+from usmo.estimators.preparation import prepare_table, specification
+from usmo.fitting.folds import deal
+from usmo.fitting.kernel_choice import _placements
 from usmo.metrics import pu_scorer
 
 
@@ -82,3 +85,60 @@ def test_bad_searches_are_refused(arguments, message):
 def test_one_positive_is_too_few_to_choose_lambda():
     with pytest.raises(ValueError, match="lam='cv' needs at least 2 labelled positives"):
         PUSVC(0.3, lam="cv").fit(np.arange(6.0)[:, None], [1, 0, 0, 0, 0, 0])
+
+
+def test_a_kernel_is_chosen_that_ranks_held_out_positives_best():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 6))
+    truth = np.abs(X[:, 0]) > 1.2  # no linear function of the columns tells the classes apart
+    y = np.where(truth & (rng.random(400) < 0.5), 1, 0)
+    prior = float(truth[y == 0].mean())
+    search = PUSVCCV(PUSVC(prior, n_trees=30), kernels=["linear", "forest"], lams="auto").fit(X, y)
+    choice = search.kernel_choice_
+    assert (search.best_kernel_, choice.kernel) == ("forest", "forest")
+    assert search.best_estimator_.kernel == "forest"
+    assert choice.auc[1] - choice.auc[0] > 2 * choice.error[1] > 0
+    assert search.best_lam_ == search.best_estimator_.lam_ == 0.05
+    assert not hasattr(search, "selection_")
+    same = PUSVC(prior, kernel="forest", n_trees=30).fit(X, y)
+    np.testing.assert_array_equal(search.decision_function(X), same.decision_function(X))
+
+
+def test_the_first_kernel_is_kept_unless_another_is_clearly_better():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(300, 3)), np.arange(300) < 60
+    X[:150, 0] += 3.0  # positives lie on one side: a linear function ranks them as well as any other
+    for first, second in (("rbf", "linear"), ("linear", "rbf")):
+        search = PUSVCCV(PUSVC(0.375), kernels=[first, second], lams=[0.1, 0.01]).fit(X, y)
+        assert search.best_kernel_ == first
+        assert search.best_lam_ in (0.1, 0.01)
+
+
+def test_held_out_auc_counts_pairs_in_one_fold_and_ties_half():
+    X, y, _, _ = moons(n_p=30, n_u=90)
+    table = prepare_table(PUSVC(), X, y, None)
+    sample = deal(table, specification(PUSVC(), table), 3, 0)
+    f = np.round(np.random.default_rng(0).normal(size=len(sample.rows)), 1)
+    pairs = [
+        (f[i] > f[j]) + 0.5 * (f[i] == f[j])
+        for i in np.flatnonzero(sample.kind == 1)
+        for j in np.flatnonzero((sample.kind == 0) & (sample.fold == sample.fold[i]))
+    ]
+    assert _placements(sample, f).auc == pytest.approx(np.mean(pairs))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"kernels": "rbf"}, "kernels must be a list of names"),
+        ({"kernels": []}, "kernels must be a list of names"),
+        ({"kernels": ["precomputed"]}, "kernels must be a list of names"),
+        ({"kernels": ["cubic"]}, "'kernel' parameter of PUSVC must be"),
+        ({"estimator": LinearPUSVC(0.3), "kernels": ["rbf"]}, "kernels needs an estimator with a kernel"),
+        ({"lams": "cv"}, "lams must be 'auto', None or positive numbers, got 'cv'"),
+    ],
+)
+def test_bad_kernels_and_lams_are_refused(parameters, message):
+    X, y, _, _ = moons()
+    with pytest.raises(ValueError, match=message):
+        PUSVCCV(**parameters).fit(X, y)

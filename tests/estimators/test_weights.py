@@ -56,7 +56,7 @@ def test_scikit_learn_finds_weights_equivalent_to_repetitions(model, kind):
 
 
 def test_selection_on_a_sample_of_a_large_table(monkeypatch):
-    monkeypatch.setattr("usmo.fitting.select._KERNEL_ROWS", 30)
+    monkeypatch.setattr("usmo.fitting.folds._KERNEL_ROWS", 30)
     X, y, weight, rng = table(1, 300)
     rows = rng.permutation(np.repeat(np.arange(len(y)), weight))
     one = PUSVC(0.4, lam="cv").fit(X, y, weight).selection_

@@ -61,7 +61,7 @@ def fit(
         if table.negative is None:
             del counts["known_negatives"]
         encoder = _encoder(paths, samples, table)
-        options = with_kernel(options, encoder, messages)
+        options = with_kernel(options, encoder, counts["rows"], messages, cluster=True)
         describe_table(messages, f"{table.data}: {len(paths)} parts", counts, encoder)
         width = len(encoder.get_feature_names_out())
         plan = {**counts, "parts": len(paths), "features": width}

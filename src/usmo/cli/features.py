@@ -8,10 +8,13 @@ import click
 import numpy as np
 
 from usmo.cli.messages import Messages
-from usmo.cli.options import TableOptions
+from usmo.cli.options import LEARNED, TableOptions
 from usmo.columns import TableEncoder
 from usmo.io import Sheet, need_column
 from usmo.io.vectors import NAME, with_vectors
+
+_LARGE = 20_000
+"""Rows above which the default kernel has no rbf part, whose time grows with the square of the rows."""
 
 _TITLE = "title"
 """The text column with this name, in any case, names the rows of a report."""
@@ -49,11 +52,27 @@ def titles(sheet: Sheet, encoder: TableEncoder) -> list[str] | None:
     return texts[named[0] if named else min(texts, key=lambda name: np.mean([len(text) for text in texts[name]]))]
 
 
-def with_kernel(options: dict[str, Any], encoder: TableEncoder, messages: Messages) -> dict[str, Any]:
-    """The options with a kernel. If they name none, it is linear for a table with text and rbf for others."""
-    if options["kernel"] is not None:
-        return options
-    kernel = "linear" if encoder.named("text") else "rbf"
-    if kernel == "linear":
+def with_kernel(
+    options: dict[str, Any], encoder: TableEncoder, rows: int, messages: Messages, *, cluster: bool = False
+) -> dict[str, Any]:
+    """The options with a kernel. If they name none, it follows from the table: its text and its number of rows."""
+    kernel = options["kernel"]
+    approximated = options.get("approximation", "none") != "none"
+    if kernel in LEARNED and (cluster or approximated):
+        what = "--scheduler" if cluster else f"--approximation {options['approximation']}"
+        raise click.BadParameter(
+            f"{kernel!r} does not go with {what}; it accepts rbf and poly", param_hint="--kernel"
+        )
+    if encoder.named("text") and kernel in (None, "auto"):
         messages.say("  the kernel is linear, the default for text; --kernel rbf changes that")
-    return {**options, "kernel": kernel}
+        return {**options, "kernel": "linear"}
+    if kernel is not None:
+        return options
+    if cluster or approximated:
+        return {**options, "kernel": "rbf"}
+    if rows <= _LARGE:
+        return {**options, "kernel": "forest+rbf"}
+    messages.say(
+        f"  the kernel is forest, the default above {_LARGE:,} rows: its time grows with the rows, not their square"
+    )
+    return {**options, "kernel": "forest"}

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import usmo.report
+from usmo import PUSVCCV
 from usmo.cli.features import with_kernel
 from usmo.cli.messages import Messages, as_rows, put_json
 from usmo.cli.options import TableOptions
@@ -85,7 +86,15 @@ def _fitted(messages: Messages, task: Task, options: dict[str, Any]) -> FittedTa
     model = classifier(**options, verbose=1 if messages.live else 0)
     messages.say("fitting")
     with messages.during_fit():
-        return FittedTask(task, options, model.fit(task.X, task.y, propensity=task.propensity))
+        model.fit(task.X, task.y, propensity=task.propensity)
+    if isinstance(model, PUSVCCV):
+        choice = model.kernel_choice_
+        measured = ", ".join(f"{name} {auc:.3f}" for name, auc in zip(choice.kernels, choice.auc, strict=True))
+        messages.say(
+            f"kernel {choice.kernel}: share of held-out pairs of a known positive and another row in order: {measured}"
+        )
+        model = model.best_estimator_
+    return FittedTask(task, options, model)
 
 
 def _plan(task: Task, options: dict[str, Any], outputs: dict[str, str | None]) -> dict[str, Any]:
@@ -107,7 +116,7 @@ def rank(
     check_targets([table.data], {"--report": report, "--model": model_file}, {"--output": output})
     with Messages(quiet) as messages, Outputs() as outputs:
         task = read_task(messages, table)
-        options = with_kernel(options, task.encoder, messages)
+        options = with_kernel(options, task.encoder, len(task.y), messages)
         if dry_run:
             put_json(_plan(task, options, {"output": output, "report": report, "model": model_file}))
             return
@@ -144,7 +153,7 @@ def fit(
         return
     with Messages(quiet) as messages, Outputs() as outputs:
         task = read_task(messages, table)
-        options = with_kernel(options, task.encoder, messages)
+        options = with_kernel(options, task.encoder, len(task.y), messages)
         if dry_run:
             put_json(_plan(task, options, {"report": report, "model": model_file}))
             return

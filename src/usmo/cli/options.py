@@ -17,7 +17,7 @@ def _prior(_ctx: click.Context, _param: click.Parameter, value: str) -> float | 
 
 
 def _lam(_ctx: click.Context, _param: click.Parameter, value: str) -> float | str:
-    return _word_or_number(value, ("cv",), math.inf, "a positive number")
+    return _word_or_number(value, ("auto", "cv"), math.inf, "a positive number")
 
 
 def _class_weight(_ctx: click.Context, _param: click.Parameter, value: str) -> str | float | None:
@@ -142,17 +142,21 @@ LEARNING = together(
     ),
     SCENARIO,
 )  # fmt: skip
+LEARNED = ("auto", "forest+rbf", "forest")
+"""Kernels that are learned from the table, or chosen by it."""
+
 KERNEL = click.option(
-    "--kernel", type=click.Choice(["rbf", "linear", "poly"]),
-    help="Kernel of the decision function; by default linear for a table with text, else rbf.",
+    "--kernel", type=click.Choice([*LEARNED, "rbf", "linear", "poly"]),
+    help="Kernel of the decision function. By default linear for a table with text; else forest+rbf, learned trees and "
+    "rbf, or forest for many rows. auto compares forest+rbf, forest, rbf and linear on held-out rows.",
 )  # fmt: skip
 SEED = click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of folds and samples."
 )
 MODEL = together(
     click.option(
-        "--lam", default="cv", show_default=True, callback=_lam,
-        help="Regularisation λ; cv chooses it by cross-validation.",
+        "--lam", default="auto", show_default=True, callback=_lam,
+        help="Regularisation λ; auto is the default of the kernel, cv chooses it by cross-validation.",
     ),
     KERNEL,
     click.option("--gamma", default="scale", show_default=True, callback=_gamma, help="Kernel coefficient γ."),

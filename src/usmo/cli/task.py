@@ -18,6 +18,9 @@ from usmo.io import Sheet, TableError, labels, need_column, parse_numbers, read
 from usmo.io.errors import quote
 from usmo.io.labels import other_values
 
+_CANDIDATES = ("forest+rbf", "forest", "rbf", "linear")
+"""Kernels that --kernel auto compares, the best on average first."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -114,7 +117,7 @@ def classifier(
     prior: float | str, class_weight: Any, scenario: str, lam: float | str, kernel: str, gamma: float | str,
     approximation: str, seed: int, verbose: int, package: Any = usmo,
 ) -> Any:  # fmt: skip
-    """The classifier that the options describe, of ``usmo`` or of ``usmo.dask``."""
+    """The classifier that the options describe, of ``usmo`` or of ``usmo.dask``; a search for ``kernel`` "auto"."""
     if isinstance(class_weight, float):
         class_weight = {0: 1.0, 1: class_weight}
     common: dict[str, Any] = {
@@ -122,6 +125,10 @@ def classifier(
     }  # fmt: skip
     if kernel == "linear":
         return package.LinearPUSVC(prior, **common)
+    if kernel == "auto":
+        lams: Any = {"auto": "auto", "cv": None}[lam] if isinstance(lam, str) else [lam]
+        base = package.PUSVC(prior, gamma=gamma, **common)
+        return usmo.PUSVCCV(base, kernels=_CANDIDATES, lams=lams, random_state=seed)
     method = None if approximation == "none" else approximation
     return package.PUSVC(prior, kernel=kernel, gamma=gamma, approximation=method, **common)
 

@@ -57,16 +57,26 @@ def select(
         if dry_run:
             put_json({"would": "select", "rows": len(task.y), "folds": folds, "gammas": list(gammas)})
             return
-        chosen = with_kernel({"kernel": kernel}, task.encoder, messages)["kernel"]
-        base = classifier(prior, class_weight, scenario, 1e-2, chosen, "scale", "none", seed, 0)
-        search = PUSVCCV(base, gammas=gammas or None, folds=folds, rule=rule, random_state=seed)
+        chosen = with_kernel({"kernel": kernel}, task.encoder, len(task.y), messages)["kernel"]
+        search = classifier(prior, class_weight, scenario, "cv", chosen, "scale", "none", seed, 0)
+        if chosen != "auto":
+            search = PUSVCCV(search, random_state=seed)
+        search.set_params(gammas=gammas or None, folds=folds, rule=rule)
         with messages.during_fit():
             search.fit(task.X, task.y, propensity=task.propensity)
         results: dict[str, list[Any]] = {name: values.tolist() for name, values in search.cv_results_.items()}
-        messages.say(f"chosen: lambda {search.best_lam_:.3g}, gamma {search.best_gamma_:.3g}")
+        messages.say(
+            f"chosen: kernel {search.best_kernel_}, lambda {search.best_lam_:.3g}, gamma {search.best_gamma_:.3g}"
+        )
         if as_json:
             put_json(
-                {"lam": search.best_lam_, "gamma": search.best_gamma_, "prior": search.prior_, "results": results}
+                {
+                    "kernel": search.best_kernel_,
+                    "lam": search.best_lam_,
+                    "gamma": search.best_gamma_,
+                    "prior": search.prior_,
+                    "results": results,
+                }
             )
             return
         click.echo("lam,gamma,risk,standard_error,chosen")

@@ -17,7 +17,7 @@ from usmo.dask.cluster import ClusterShards
 from usmo.dask.partitions import KINDS, Partitions
 from usmo.estimators.preparation import PRIOR_ROWS, Choices, choose, resolve_eta, specification
 from usmo.fitting.checkpoint import StateFile
-from usmo.fitting.select import rows_limit
+from usmo.fitting.folds import rows_limit
 from usmo.fitting.specification import Specification
 
 _LOSSES = 50

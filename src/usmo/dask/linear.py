@@ -20,7 +20,7 @@ from usmo.dask.partitions import Partitions, partitions
 from usmo.dask.prediction import LazyPredictions
 from usmo.estimators.callbacks import callback_bridge
 from usmo.estimators.fit_warnings import warn_if_short
-from usmo.estimators.preparation import Choices
+from usmo.estimators.preparation import Choices, resolve_lam
 from usmo.estimators.training import replace_attributes
 from usmo.estimators.types import ClassWeight, Eta, Lam, Prior, Scenario, Threshold
 from usmo.fitting.progress import combined, printed
@@ -59,7 +59,7 @@ class LinearPUSVC(LazyPredictions, usmo.estimators.linear.LinearPUSVC):
         self,
         prior: Prior = "estimate",
         *,
-        lam: Lam = 1e-2,
+        lam: Lam = "auto",
         class_weight: ClassWeight = "balanced",
         eta: Eta = "auto",
         scenario: Scenario = "case-control",
@@ -93,7 +93,7 @@ class LinearPUSVC(LazyPredictions, usmo.estimators.linear.LinearPUSVC):
         if self.prior == "estimate" or self.lam == "cv":
             sample, _, choices = sample_and_choose(self, table, spec)
         else:
-            choices = Choices(float(self.prior), float(self.lam))
+            choices = Choices(float(self.prior), resolve_lam(self.lam, spec))
         fit = fit_cluster(
             table, None, spec, choices.prior, choices.lam, start=self._warm_start(table.columns),
             progress=combined(

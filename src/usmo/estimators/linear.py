@@ -37,9 +37,9 @@ class LinearPUSVC(PUClassifier):
         π, the share of positives: among the unlabelled rows if ``scenario="case-control"``, among all rows if
         ``scenario="censored"``. "estimate" uses :class:`usmo.priors.Consensus`, on a random sample of at most 20,000
         labelled and 20,000 unlabelled rows.
-    lam : float or "cv", default=1e-2
-        Regularisation λ. "cv" chooses it by the PU risk of held-out rows (:mod:`usmo.fitting.select`). The columns
-        should have one scale, because λ penalises all of them alike.
+    lam : float, "auto" or "cv", default="auto"
+        Regularisation λ. "auto" is 0.01. "cv" chooses it by the PU risk of held-out rows
+        (:mod:`usmo.fitting.select`). The columns should have one scale, because λ penalises all of them alike.
     class_weight : None, "balanced" or {0: w₋, 1: w₊}, default="balanced"
         Costs of a false alarm (w₋) and of a missed positive (w₊ ≥ w₋). None is 1 and 1, the paper's risk. "balanced" is
         ½/(1-π) and ½/π if π < ½, so that both classes count alike, and 1 and 1 above: with few positives the ranking
@@ -120,7 +120,7 @@ class LinearPUSVC(PUClassifier):
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         **PUClassifier._parameter_constraints,
         **RISK_CONSTRAINTS,
-        "lam": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
+        "lam": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "cv"})],
         "solver": [StrOptions({"auto", "interior-point", "newton"})],
         "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1})],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
@@ -132,7 +132,7 @@ class LinearPUSVC(PUClassifier):
         self,
         prior: Prior = "estimate",
         *,
-        lam: Lam = 1e-2,
+        lam: Lam = "auto",
         class_weight: ClassWeight = "balanced",
         eta: Eta = "auto",
         scenario: Scenario = "case-control",

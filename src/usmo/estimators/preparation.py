@@ -139,9 +139,14 @@ def choose(table: Table, spec: Specification, prior: Any, lam: Any) -> Choices:
     else:
         value, interval = (float(prior), None) if prior != "estimate" else estimate_prior(table, spec)
     if lam != "cv":
-        return Choices(value, float(lam), interval)
+        return Choices(value, resolve_lam(lam, spec), interval)
     selection = select(table, spec, value, seed=spec.seed)
     return Choices(value, selection.lam, interval, selection)
+
+
+def resolve_lam(lam: Any, spec: Specification) -> float:
+    """λ as given, or the default of the kernel."""
+    return spec.default_lam if lam == "auto" else float(lam)
 
 
 def estimate_prior(table: Table, spec: Specification) -> tuple[float, tuple[float, float]]:

@@ -60,14 +60,15 @@ class PUSVC(KernelPUClassifier):
         π, the share of positives: among the unlabelled rows if ``scenario="case-control"``, among all rows if
         ``scenario="censored"``. "estimate" uses :class:`usmo.priors.Consensus`, on a random sample of at most 20,000
         labelled and 20,000 unlabelled rows.
-    lam : float or "cv", default=5e-3
-        Regularisation λ. "cv" chooses it by the PU risk of held-out rows (:mod:`usmo.fitting.select`).
+    lam : float, "auto" or "cv", default="auto"
+        Regularisation λ. "auto" is 0.05 for kernels of learned trees and 0.005 for others. "cv" chooses
+        it by the PU risk of held-out rows (:mod:`usmo.fitting.select`).
     kernel : {"linear", "rbf", "poly", "sigmoid", "forest", "forest+rbf", "precomputed"} or callable, default="rbf"
         "forest" learns the kernel from the table: trees are grown to tell labelled from unlabelled rows, and k(x, y) is
         the share of trees in which x and y have the same leaf. "forest+rbf" is half of that plus half of rbf on
-        standardised columns. Both need no scaling. Over 20 tables they rank better than rbf on average, with ``lam``
-        of 0.02 to 0.1 better than with the default (``python -m benchmarks.forest``). The fit is exact for the trees
-        that were grown. A callable takes two sets of rows and returns the block of kernel values.
+        standardised columns. Both need no scaling. Over 20 tables they rank better than rbf on average (``python -m
+        benchmarks.forest``). The fit is exact for the trees that were grown. A callable takes two sets of rows and
+        returns the block of kernel values.
     gamma : {"scale", "auto"} or float, default="scale"
         Kernel coefficient, as in :class:`sklearn.svm.SVC`: "scale" is 1 / (n_features · X.var()), with the
         rows weighted by ``sample_weight``, "auto" is 1 / n_features. For "forest+rbf" it is the γ on standardised
@@ -169,7 +170,8 @@ class PUSVC(KernelPUClassifier):
         Rounds ("blocks"), two-row steps ("usmo") or interior point iterations.
     kernel_rows_ : float
         Kernel values computed by the solver, in rows of the n × n kernel matrix of the unlabelled rows. The
-        certificate computes the rows of the support once more.
+        certificate computes the rows of the support once more. Sums over leaves of trees count as the rows they
+        replace.
     history_ : tuple of PassRecord
         State after each pass: kind, steps, objective, violation, beta, nonbound, kernel_rows, seconds.
     n_features_in_ : int
@@ -204,7 +206,7 @@ class PUSVC(KernelPUClassifier):
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         **KernelPUClassifier._parameter_constraints,
         **RISK_CONSTRAINTS,
-        "lam": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
+        "lam": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "cv"})],
         "solver": [StrOptions({"auto", "blocks", "usmo", "interior-point", "newton", "qp"})],
         "kernel": [StrOptions({"linear", "rbf", "poly", "sigmoid", "precomputed", *FORESTS}), callable],
         "n_trees": [Interval(Integral, 1, MOST_TREES, closed="both")],
@@ -223,7 +225,7 @@ class PUSVC(KernelPUClassifier):
         self,
         prior: Prior = "estimate",
         *,
-        lam: Lam = 5e-3,
+        lam: Lam = "auto",
         kernel: KernelName = "rbf",
         gamma: Gamma = "scale",
         degree: float = 3,
@@ -283,7 +285,7 @@ class PUSVC(KernelPUClassifier):
     def _warn_of_size(self, table: Table) -> None:
         n = len(table.sample(self.scenario))
         exact = self.solver == "auto" and self.approximation is None
-        if exact and n >= _LARGE and self.kernel not in ("linear", "precomputed"):
+        if exact and n >= _LARGE and self.kernel not in ("linear", "precomputed", "forest"):
             caller.warn(
                 f"an exact fit of {n} unlabelled rows computes a large part of a {n} × {n} kernel matrix. "
                 "approximation='nystroem' takes time linear in the rows and reports its error. "

@@ -1,9 +1,10 @@
-"""PUSVCCV: λ and γ chosen by cross-validation."""
+"""PUSVCCV: kernel, λ and γ chosen by cross-validation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -15,19 +16,26 @@ from usmo.estimators.preparation import Choices, choose, prepare_table, seed_of,
 from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.training import train
 from usmo.estimators.types import Rule
+from usmo.fitting.kernel_choice import KernelChoice, choose_kernel
 from usmo.fitting.select import FOLDS, LAMS, Selection, select
 from usmo.fitting.specification import Specification
 
 
 class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Choose λ, and γ if several are given, by held-out PU risk, then fit to all rows.
+    """Choose a kernel, λ and γ by held-out rows, then fit to all rows.
+
+    Kernels are compared by how far held-out labelled positives rank above held-out unlabelled rows
+    (:mod:`usmo.fitting.kernel_choice`), each with its default λ. λ and γ are chosen by the PU risk of held-out rows.
 
     Parameters
     ----------
     estimator : PUSVC or LinearPUSVC, default=None
         The classifier; None is ``PUSVC()``. Its ``lam`` is not used.
-    lams : sequence of float, default=None
-        Values of λ; None is 0.1, 0.02, 0.005, 0.001, 0.0002.
+    kernels : sequence of str, default=None
+        Kernels to choose from, such as ``["forest+rbf", "forest", "rbf"]``; the first is kept unless another is clearly
+        better. None is the kernel of the estimator.
+    lams : sequence of float or "auto", default=None
+        Values of λ; None is 0.1, 0.02, 0.005, 0.001, 0.0002. "auto" is the default λ of the kernel.
     gammas : sequence of float, default=None
         Factors of the γ that the estimator would use; None is that γ alone.
     folds : int, default=3
@@ -40,10 +48,14 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     best_estimator_ : the fitted classifier
+    best_kernel_ : str
     best_lam_, best_gamma_ : float
+    kernel_choice_ : KernelChoice
+        The measures of the kernels; only with ``kernels``.
     cv_results_ : dict of arrays
-        ``lam``, ``gamma``, ``mean_risk``, ``std_error`` for every pair tried.
+        ``lam``, ``gamma``, ``mean_risk``, ``std_error`` for every pair tried; not with ``lams="auto"``.
     selection_ : Selection
+        The same with the choice; not with ``lams="auto"``.
     classes_, prior_, n_features_in_ : as in the classifier
 
     Examples
@@ -59,9 +71,11 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """
 
     best_estimator_: PUSVC | LinearPUSVC
+    best_kernel_: str
     best_lam_: float
     best_gamma_: float
     cv_results_: dict[str, Array]
+    kernel_choice_: KernelChoice
     selection_: Selection
     classes_: np.ndarray
     prior_: float
@@ -70,13 +84,15 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self,
         estimator: PUSVC | LinearPUSVC | None = None,
         *,
-        lams: Sequence[float] | None = None,
+        kernels: Sequence[str] | None = None,
+        lams: Sequence[float] | Literal["auto"] | None = None,
         gammas: Sequence[float] | None = None,
         folds: int = FOLDS,
         rule: Rule = "one-se",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
+        self.kernels = kernels
         self.lams = lams
         self.gammas = gammas
         self.folds = folds
@@ -94,39 +110,77 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return PUSVC() if self.estimator is None else self.estimator
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, propensity: Any = None) -> PUSVCCV:
-        """Choose λ and γ, then fit to all rows. Arguments as for :meth:`usmo.PUSVC.fit`."""
-        lams = LAMS if self.lams is None else [float(lam) for lam in self.lams]
-        if not lams or min(lams) <= 0:
-            raise ValueError(f"lams must be positive numbers, got {list(lams)}")
+        """Choose kernel, λ and γ, then fit to all rows. Arguments as for :meth:`usmo.PUSVC.fit`."""
+        lams = self._lams()
         if self.rule not in ("one-se", "min"):
             raise ValueError(f"rule must be 'one-se' or 'min', got {self.rule!r}")
         if not self.folds >= 2:
             raise ValueError(f"folds must be at least 2, got {self.folds}")
-        base = clone(self._base()).set_params(lam=lams[0])
+        base = clone(self._base()).set_params(lam="auto" if lams is None else lams[0])
+        kernels = self._kernels(base)
         base._validate_params()
         if getattr(base, "approximation", None) is not None:
             raise ValueError(f"PUSVCCV fits the exact kernel; got approximation={base.approximation!r}")
         table = prepare_table(base, X, y, sample_weight, propensity)
-        spec = specification(base, table)
-        gammas = self._gammas(base, spec)
         seed = seed_of(self.random_state)
-        given = choose(table, spec, base.prior, lams[0])
-        selection = select(
-            table, spec, given.prior, gammas, lams=lams, folds=self.folds, rule=self.rule, seed=seed
-        )  # fmt: skip
-        best = base.set_params(lam=selection.lam)
-        if self.gammas is not None:
-            best.set_params(gamma=selection.gamma)
-            spec = spec.with_gamma(selection.gamma)
-        train(best, table, spec, Choices(given.prior, selection.lam, given.interval, selection))
+        given = choose(table, specification(base, table), base.prior, 1.0)
+        for name in ("kernel_choice_", "selection_", "cv_results_"):
+            self.__dict__.pop(name, None)
+        if kernels is not None:
+            specs = [specification(clone(base).set_params(kernel=kernel), table) for kernel in kernels]
+            self.kernel_choice_ = choose_kernel(table, specs, given.prior, folds=self.folds, seed=seed)
+            base.set_params(kernel=self.kernel_choice_.kernel)
+        spec = specification(base, table)
+        choices = replace(given, lam=spec.default_lam)
+        gammas = self._gammas(base, spec)
+        if lams is not None or gammas is not None:
+            selection = select(
+                table, spec, given.prior, gammas, lams=[spec.default_lam] if lams is None else lams, folds=self.folds,
+                rule=self.rule, seed=seed,
+            )  # fmt: skip
+            choices = replace(given, lam=selection.lam, selection=selection)
+            base.set_params(lam=selection.lam)
+            if gammas is not None:
+                base.set_params(gamma=selection.gamma)
+                spec = spec.with_gamma(selection.gamma)
+            self.selection_, self.cv_results_ = selection, selection.results
+        train(base, table, spec, choices)
+        self._take_over(base, spec, choices)
+        return self
+
+    def _take_over(self, best: Any, spec: Specification, choices: Choices) -> None:
+        """Set the fitted attributes from those of the chosen classifier."""
         self.best_estimator_ = best
-        self.selection_, self.cv_results_ = selection, selection.results
-        self.best_lam_, self.best_gamma_ = selection.lam, selection.gamma
+        self.best_kernel_, self.best_lam_ = spec.kernel_name, choices.lam
+        self.best_gamma_ = 1.0 if spec.kernel is None else spec.kernel.gamma
         self.classes_, self.prior_ = best.classes_, best.prior_
         self.n_features_in_ = best.n_features_in_
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
-        return self
+
+    def _lams(self) -> list[float] | None:
+        """The λ to try, None for the default of the kernel."""
+        if isinstance(self.lams, str):
+            if self.lams != "auto":
+                raise ValueError(f"lams must be 'auto', None or positive numbers, got {self.lams!r}")
+            return None
+        lams = [float(lam) for lam in (LAMS if self.lams is None else self.lams)]
+        if not lams or min(lams) <= 0:
+            raise ValueError(f"lams must be positive numbers, got {lams}")
+        return lams
+
+    def _kernels(self, base: Any) -> list[str] | None:
+        """The kernels to choose from, each accepted by the estimator; None for its own."""
+        if self.kernels is None:
+            return None
+        if "kernel" not in base.get_params(deep=False):
+            raise ValueError(f"kernels needs an estimator with a kernel, got {type(base).__name__}")
+        kernels = list(self.kernels) if not isinstance(self.kernels, str) else []
+        if not kernels or not all(isinstance(kernel, str) and kernel != "precomputed" for kernel in kernels):
+            raise ValueError(f"kernels must be a list of names of kernels of rows, got {self.kernels!r}")
+        for kernel in reversed(kernels):
+            base.set_params(kernel=kernel)._validate_params()
+        return kernels
 
     def _gammas(self, base: Any, spec: Specification) -> list[float] | None:
         """The γ to try, None for the γ of the specification."""

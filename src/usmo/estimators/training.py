@@ -55,7 +55,7 @@ def set_fitted(model: Any, table: Table, spec: Specification, choices: Choices, 
         "classes_": table.classes,
         **choices.attributes(),
         "certificate_": fit.certificate,
-        "n_iter_": solution.iterations,
+        "n_iter_": max(1, solution.iterations),  # a start that is optimal counts as one, as scikit-learn asks
         "history_": solution.history,
         "intercept_": np.array([solution.beta]),
     }

@@ -65,6 +65,9 @@ class KernelMatrix:
     this.
     """
 
+    prefers_products = False
+    """True if a product with kernel rows costs less than computing those rows."""
+
     def __init__(self, X: Any, kernel: Kernel, dtype: Any = np.float64, *, ready: bool = False) -> None:
         self.kernel = kernel
         self.X = X

@@ -57,6 +57,11 @@ class BlockRows:
         """q/Σb."""
         return np.concatenate(self.shards.gather(BlockShard.get_mean))
 
+    @cached_property
+    def prefers_products(self) -> bool:
+        """Whether products with kernel rows cost less than computing those rows."""
+        return all(self.shards.gather(BlockShard.prefers_products))
+
     def begin(self, problem: Problem, point: EvaluatedPoint | None) -> None:
         """Begin a run from a point with its G, or from σ = 0."""
         state = (None, None) if point is None else (self._split(point.sigma), self._split(point.G))

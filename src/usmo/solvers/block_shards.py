@@ -113,6 +113,9 @@ class BlockShard:
     def get_mean(self) -> Array:
         return self.mean
 
+    def prefers_products(self) -> bool:
+        return self.matrix.prefers_products
+
     def rows_at(self, W: Index) -> SourceRows:
         """Those rows of W that are in this shard, as sources of kernel rows."""
         return self.matrix.rows_at(self._own(W)[1])

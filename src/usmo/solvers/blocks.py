@@ -62,6 +62,9 @@ _KEPT = 0.1
 """Share of the rows that the start keeps in the cache: those whose f is nearest a threshold. The others hardly ever
 move again. Caching a quarter costs more time than the rows it saves (0.01 to 0.03 n)."""
 
+_PRODUCTS = 8
+"""Number of products in which σ of all rows changes, for kernels that prefer products."""
+
 _UNCACHED = 2048
 """Kernel rows per call that are computed and not kept."""
 
@@ -120,13 +123,17 @@ class _Run:
     def move_to(self, target: Array, keep: Mask | None = None, *, save: bool = True) -> None:
         """Set σ to the target, and G to match, as far as the time limit allows.
 
-        ``keep`` marks the rows whose kernel rows are cached; the others are computed and not kept.
+        ``keep`` marks the rows whose kernel rows are cached; the others are computed and not kept. Rows of kernels
+        that prefer products are not cached before a round needs them.
         """
         moving = np.flatnonzero(target != self.sigma)
         present = self.rows.slots.slot[moving] >= 0
         cached = np.ones(len(moving), bool) if keep is None else keep[moving] | present
+        uncached = _UNCACHED
+        if self.rows.prefers_products:
+            cached, uncached = present, max(_UNCACHED, self.problem.n // _PRODUCTS)
         step = min(BLOCK, self.rows.slots.capacity)
-        for group, size, is_cached in ((moving[~cached], _UNCACHED, False), (moving[cached], step, True)):
+        for group, size, is_cached in ((moving[~cached], uncached, False), (moving[cached], step, True)):
             for k in range(0, len(group), size):
                 W = group[k : k + size]
                 self.rows.change(W, target[W] - self.sigma[W], target[W], cached=is_cached)

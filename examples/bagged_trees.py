@@ -57,9 +57,7 @@ for row, (X, truth) in enumerate(tables.values()):
         scores = [
             bagged_trees(X, y),
             PUSVC(prior=prior).fit(X, y).decision_function(X),
-            PUSVC(prior=prior, kernel="forest+rbf", n_trees=100, random_state=0)
-            .fit(X, y)
-            .decision_function(X),
+            PUSVC(prior=prior, kernel="forest+rbf", n_trees=100, random_state=0).fit(X, y).decision_function(X),
         ]
         means[row] += [roc_auc_score(truth[u], score[u]) / 3 for score in scores]
 

@@ -2,6 +2,7 @@
 # smoke.sh WHEEL [PYTHON]: install the wheel into a new environment, then use it in an empty folder without network.
 set -euo pipefail
 wheel=$(realpath "$1")
+readme=$(realpath "$(dirname "$0")/../README.md")
 python=${2:-python3}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -16,10 +17,13 @@ fi
 usmo=("${offline[@]}" "$folder/venv/bin/usmo")
 "${usmo[@]}" --version
 "${usmo[@]}" demo
-"${usmo[@]}" demo --write-table cancer.csv
-"${usmo[@]}" rank cancer.csv --label-column known --positive yes --id-column id --report out.html --model cancer.usmo --top 3
-"${usmo[@]}" predict cancer.usmo cancer.csv --output scores.csv
-test -s out.html && test -s scores.csv
+# the commands of the README
+while read -r command; do
+  read -ra words <<<"${command#\$ usmo }"
+  "${usmo[@]}" "${words[@]}" </dev/null
+done < <(grep '^\$ usmo ' "$readme")
+"${usmo[@]}" inspect ./*.usmo
+test -s out.html
 "${offline[@]}" "$folder/venv/bin/python" -c "
 from importlib.metadata import version
 import usmo

@@ -128,7 +128,7 @@ def test_python_example_of_the_readme_runs():
     names = {}
     exec(example, names)
     assert names["model"].certificate_.relative_gap < 1e-3
-    assert len(text.splitlines()) <= 120
+    assert len(text.splitlines()) <= 100
 
 
 def test_commands_of_the_readme_give_the_ranking_shown(tmp_path, monkeypatch, capsys):

@@ -77,6 +77,36 @@ def test_runtime_decides_as_the_model_does(model, table, dtype):
     assert len(np.unique(label)) == 2 or np.all(expected > 0) or np.all(expected <= 0)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kernel", ["forest", "forest+rbf"])
+def test_trees_decide_as_the_model_does(kernel, dtype):
+    X, labels = real_rows("cancer")
+    model = PUSVC(0.5, kernel=kernel, n_trees=40).fit(X[:500], labels[:500])
+    forest = model._forest
+    at = np.flatnonzero(~forest.is_leaf)[:60]
+    rows = np.repeat(X[-60:], 2, axis=0)
+    rows[np.arange(60), forest.feature[at]] = forest.threshold[
+        at
+    ]  # on a threshold, after rounding perhaps beside it
+    rows = np.vstack([rows, np.full((1, X.shape[1]), 1e300)]) if dtype == np.float64 else rows.astype(dtype)
+    decision, label = run(model, rows, dtype)
+    expected = model.decision_function(rows)
+    np.testing.assert_allclose(decision, expected, atol={np.float64: 1e-14, np.float32: 2e-6}[dtype], rtol=0)
+    sure = np.abs(expected) > 1e-5
+    np.testing.assert_array_equal(label[sure], model.predict(rows)[sure])
+
+
+def test_trees_of_one_leaf_are_part_of_the_graph():
+    y = np.arange(300) < 40
+    X = np.zeros((300, 2))
+    X[:3, 0] = 1.0  # in few draws often enough for a split
+    model = PUSVC(0.3, kernel="forest", n_trees=40).fit(X, y)
+    counts = model._forest.leaf_counts
+    assert counts.min() == 1 < counts.max()
+    decision, _ = run(model, X)
+    np.testing.assert_allclose(decision, model.decision_function(X), atol=1e-14)
+
+
 def test_rows_far_from_the_origin_lose_nothing():
     """The distances are taken from the centre of the support vectors: ‖x‖² alone would cancel ten digits here."""
     X, labels = real_rows("digits")
@@ -144,7 +174,7 @@ def test_what_has_no_graph_is_refused(monkeypatch):
     X, labels = real_rows("cancer")
     X, labels = X[:100] / X.max(0), labels[:100]
     for model, words in [
-        (PUSVC(0.3, kernel="precomputed").fit(X @ X.T, labels), "kernel must be linear, rbf, poly or sigmoid"),
+        (PUSVC(0.3, kernel="precomputed").fit(X @ X.T, labels), "linear, rbf, poly, sigmoid or of trees"),
         (PUSVC(0.3, approximation="rff", n_components=9).fit(X, labels), "None or 'nystroem' for ONNX, got 'rff'"),
         (make_pipeline(Normalizer(), PUSVC(0.3)).fit(X, labels), "RobustScaler; got Normalizer"),
         (StandardScaler().fit(X), "model must be a PUSVC, LinearPUSVC or RampPUSVC, got StandardScaler"),

@@ -3,10 +3,11 @@
     linear    f = x·w + β
     others    f = Σ α_i k(s_i, x) + β over the support vectors s_i, where k(s, x) is
               (γ x·s + r)^d,  tanh(γ x·s + r)  or  exp(-γ(‖x-c‖² + ‖s-c‖² - 2(x-c)·(s-c))) with c the mean of the s_i
+    forest    f = Σ over trees of the value of the leaf of x, + β: a tree ensemble; with rbf on standardised columns
 
-The graph consists of elementary operations. Its values differ from ``decision_function`` by rounding: on two
-real tables by at most ``2e-16·(Σ|α_i k| + |β|)`` in float64 and 9e-8 of that sum in float32 (the tests allow 1e-14 and
-1e-6).
+Apart from that ensemble, the graph consists of elementary operations. Its values differ from ``decision_function`` by
+rounding: on two real tables by at most ``2e-16·(Σ|α_i k| + |β|)`` in float64 and 9e-8 of that sum in float32 (the
+tests allow 1e-14 and 1e-6).
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from usmo.core.arrays import Array
 from usmo.estimators.base import PUClassifier
+from usmo.kernels.forest import Forest
+from usmo.kernels.kernel import FORESTS
+from usmo.kernels.leaf_matrix import LEAF_SHARE
 from usmo.system.extras import load_extra
 from usmo.system.version import __version__
 
@@ -28,6 +32,9 @@ __all__ = ["to_onnx"]
 
 _OPSET, _IR = 17, 8
 """Versions of 2022, which all later runtimes read; every operation used accepts float64."""
+
+_TREE_OPSET, _TREE_IR = 5, 10
+"""Versions for models with trees, of 2024: the first tree ensembles in float64. onnxruntime reads them from 1.20 on."""
 
 _MAX_BYTES = 2**31 - 2**20
 """Bytes of the constants of a graph: a Protocol Buffers message has at most 2 GB."""
@@ -39,7 +46,8 @@ def to_onnx(model: Any, *, dtype: Any = np.float64) -> Any:
     Parameters
     ----------
     model : PUSVC, LinearPUSVC or RampPUSVC, or a Pipeline of scalers that ends with one
-        With the linear, rbf, poly or sigmoid kernel. Compressed models and ``approximation="nystroem"`` work too.
+        With the linear, rbf, poly or sigmoid kernel, or one of learned trees. Compressed models and
+        ``approximation="nystroem"`` work too.
     dtype : float64 or float32, default=float64
         Type of the input and of all numbers in the graph.
 
@@ -91,14 +99,58 @@ def _expansion(graph: _Graph, model: Any, rows: str) -> str:
     kernel = model._kernel
     if hasattr(model, "_map"):
         raise ValueError("approximation must be None or 'nystroem' for ONNX, got 'rff'")
-    if kernel.name not in ("linear", "rbf", "poly", "sigmoid"):
-        raise ValueError(f"kernel must be linear, rbf, poly or sigmoid for ONNX, got {kernel.name!r}")
+    if kernel.name not in ("linear", "rbf", "poly", "sigmoid", *FORESTS):
+        raise ValueError(f"kernel must be linear, rbf, poly, sigmoid or of trees for ONNX, got {kernel.name!r}")
     if kernel.name == "linear":
         return _linear(graph, model, rows)
+    if kernel.name in FORESTS:
+        return _forest(graph, model, rows)
     S = model.support_vectors_
     S = np.asarray(S.toarray() if sparse.issparse(S) else S, dtype=np.float64)
     values = _rbf(graph, S, kernel.gamma, rows) if kernel.name == "rbf" else _of_products(graph, S, kernel, rows)
     return graph.vector(graph.product(values, model.dual_coef_.T))
+
+
+def _forest(graph: _Graph, model: Any, rows: str) -> str:
+    """Σ over trees of the value of the leaf, plus the rbf part."""
+    forest, kernel = model._forest, model._kernel
+    values = graph.vector(_trees(graph, forest, model._leaf_values, rows))
+    if kernel.name == "forest":
+        return values
+    S = forest.standardised(model.support_vectors_)
+    centred = graph.add("Sub", rows, graph.constant(forest.centre))
+    columns = graph.add("Mul", centred, graph.constant(forest.scale))
+    products = graph.product(_rbf(graph, S, kernel.gamma, columns), (1.0 - LEAF_SHARE) * model.dual_coef_.T)
+    return graph.add("Add", values, graph.vector(products))
+
+
+def _trees(graph: _Graph, forest: Forest, leaf_values: Array, rows: str) -> str:
+    """The tree ensemble. Like the model, it compares numbers rounded to float32 with float64 thresholds."""
+    size = np.finfo(np.float32).max
+    rows = graph.add("Clip", rows, graph.constant(np.array(-size)), graph.constant(np.array(size)))
+    threshold = forest.threshold
+    if graph.dtype == np.float64:
+        rows = graph.add("Cast", graph.add("Cast", rows, to=np.float32), to=np.float64)
+    else:  # the next float32 below: a float32 number is at most the threshold if and only if it is at most that
+        rounded = threshold.astype(np.float32)
+        threshold = np.where(rounded > threshold, np.nextafter(rounded, np.float32(-np.inf)), rounded)
+    # Splits are numbered apart from leaves. A tree of one leaf gets a split whose two sides are that leaf.
+    lone = forest.roots[:-1][forest.is_leaf[forest.roots[:-1]]]
+    splits = np.union1d(np.flatnonzero(~forest.is_leaf), lone)
+    is_lone = np.isin(splits, lone)
+    left, right = (np.where(is_lone, splits, children[splits]) for children in (forest.left, forest.right))
+    numbers = np.where(
+        forest.is_leaf, np.cumsum(forest.is_leaf) - 1, np.searchsorted(splits, np.arange(len(threshold)))
+    )
+    return graph.add(
+        "TreeEnsemble", rows, domain="ai.onnx.ml", n_targets=1, aggregate_function=1, post_transform=0,
+        tree_roots=np.searchsorted(splits, forest.roots[:-1]), nodes_featureids=forest.feature[splits],
+        nodes_splits=graph.tensor(threshold[splits]),
+        nodes_modes=graph.tensor(np.zeros(len(splits)), np.uint8),  # 0: at most the threshold
+        nodes_truenodeids=numbers[left], nodes_trueleafs=forest.is_leaf[left].astype(int),
+        nodes_falsenodeids=numbers[right], nodes_falseleafs=forest.is_leaf[right].astype(int),
+        leaf_targetids=np.zeros(len(leaf_values), dtype=int), leaf_weights=graph.tensor(leaf_values),
+    )  # fmt: skip
 
 
 def _rbf(graph: _Graph, S: Array, gamma: float, rows: str) -> str:
@@ -140,6 +192,10 @@ class _Graph:
         self.nodes.append(helper.make_node(operation, list(inputs), [name], name=name, **attributes))
         return name
 
+    def tensor(self, array: Array, dtype: Any = None) -> Any:
+        """Numbers as an attribute of a node, in the type of the graph by default."""
+        return self.onnx.numpy_helper.from_array(np.asarray(array, dtype=dtype or self.dtype))
+
     def constant(self, value: Any, dtype: Any = None) -> str:
         """Append a constant, in the type of the graph by default, and return its name."""
         array = np.ascontiguousarray(value, dtype=dtype or self.dtype)
@@ -172,13 +228,16 @@ class _Graph:
         helper = self.onnx.helper
         describe = helper.make_tensor_value_info
         number = helper.np_dtype_to_tensor_dtype(self.dtype)
+        trees = any(node.op_type == "TreeEnsemble" for node in self.nodes)
         label = next(tensor for tensor in self.constants if tensor.name == "classes").data_type
         inputs = [describe("X", number, ["rows", width])]
         outputs = [describe("decision", number, ["rows"]), describe("label", label, ["rows"])]
         model = helper.make_model(
             helper.make_graph(self.nodes, name, inputs, outputs, self.constants),
-            opset_imports=[helper.make_opsetid("", _OPSET)],
-            ir_version=_IR,
+            opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _TREE_OPSET)][
+                : 1 + trees
+            ],
+            ir_version=_TREE_IR if trees else _IR,
             producer_name="usmo",
             producer_version=__version__,
         )

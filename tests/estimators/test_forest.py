@@ -17,7 +17,6 @@ from tests.oracles import plain_bounds, plain_dual, plain_optimum, random_table,
 from usmo import PUSVC, PUSVCCV, LinearPUSVC, RampPUSVC, fit_soft, load, path
 from usmo.files import ModelFileError
 from usmo.fitting import trees as fitting_trees
-from usmo.onnx import to_onnx
 from usmo.report import write
 
 KERNELS = ("forest", "forest+rbf")
@@ -251,8 +250,6 @@ def test_what_does_not_go_with_trees_is_refused(table, monkeypatch):
         model = PUSVC(0.4, kernel=kernel, n_trees=5).fit(X, y)
         with pytest.raises(ValueError, match="compress needs a kernel evaluated on rows"):
             model.compress(X, n_components=3)
-        with pytest.raises(ValueError, match="kernel must be linear, rbf, poly or sigmoid for ONNX"):
-            to_onnx(model)
         with pytest.raises(ValueError, match="solver='interior-point' needs kernel='linear'"):
             PUSVC(0.4, kernel=kernel, n_trees=5, solver="interior-point").fit(X, y)
         with pytest.raises(ValueError, match="kernel"):

@@ -84,6 +84,7 @@ MODELS = {
     "ramp": lambda X, y: RampPUSVC(0.4, lam=1e-2).fit(X, y),
     "cross-validated": lambda X, y: PUSVC(0.4, lam="cv").fit(X, y),
     "search": lambda X, y: PUSVCCV(PUSVC(0.4), lams=[0.1, 0.01], gammas=(0.5, 1.0)).fit(X, y),
+    "search of kernels": lambda X, y: PUSVCCV(PUSVC(0.4, n_trees=3), kernels=["forest", "rbf"]).fit(X, y),
     "linear search": lambda X, y: PUSVCCV(LinearPUSVC(0.4), lams=np.array([0.1, 0.01]), rule="min").fit(X, y),
     "search in a pipeline": lambda X, y: make_pipeline(
         StandardScaler(), PUSVCCV(PUSVC(0.4), lams=[0.1, 0.01], gammas=[0.3, 1.0])

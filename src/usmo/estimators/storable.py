@@ -37,6 +37,7 @@ from usmo.files.rules import (
 )  # fmt: skip
 from usmo.files.sklearn_types import COLUMNS, SAMPLER
 from usmo.fitting.approximate import Approximation
+from usmo.fitting.kernel_choice import KernelChoice
 from usmo.fitting.select import Selection
 from usmo.kernels.forest import MOST_LEAVES, MOST_TREES, Forest
 from usmo.kernels.kernel import FORESTS, Kernel
@@ -155,7 +156,7 @@ def _check_open_set(model: OpenSetPUSVC) -> None:
         conform(classifier, {**_CLASSIFIER, **_CALIBRATED}, columns=model.n_features_in_)
 
 
-for _record in (Certificate, PassRecord, Selection, Approximation, Compression):
+for _record in (Certificate, PassRecord, Selection, KernelChoice, Approximation, Compression):
     register(_record, rules=record_rules(_record))
 register(Calibration, rules={"above": number(), "below": number()})
 register(Kernel, rules={"name": _KERNEL_NAME, "gamma": number(0), "degree": number(), "coef0": number()})
@@ -195,9 +196,13 @@ register(
         "best_estimator_": instance(*_CLASSIFIERS),
         "best_lam_": number(0),
         "best_gamma_": number(0),
-        "cv_results_": instance(dict),
-        "selection_": instance(Selection),
         "prior_": number(0, 1),
+        **optional(
+            best_kernel_=instance(str),
+            kernel_choice_=instance(KernelChoice),
+            cv_results_=instance(dict),
+            selection_=instance(Selection),
+        ),
     },
     check=_check_search,
 )

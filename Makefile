@@ -1,5 +1,6 @@
 # make demo   set up .venv, train on scikit-learn's digits with most labels hidden, save out/demo.png
 # make test   set up .venv, check style, types and import layers, run the tests
+# make docs   set up .venv, build the site with its gallery into out/site
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV ?= .venv
@@ -7,10 +8,10 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 export USMO_DATA ?= $(realpath ../shared/data)
 
-.PHONY: demo test fuzz test-sklearn bench bench-foundation bench-linear bench-priors bench-selection bench-sizes bench-reading bench-dask bench-tools reproduce clean
+.PHONY: demo test docs dist test-wheel test-oldest test-newest fuzz test-sklearn bench bench-use-cases bench-foundation bench-linear bench-priors bench-selection bench-sizes bench-reading bench-dask bench-tools reproduce clean
 
 demo: $(READY)
-	$(PY) examples/digits.py --save out/demo.png
+	MPLBACKEND=Agg $(PY) examples/digits.py --save out/demo.png
 
 test: $(READY)
 	$(VENV)/bin/ruff check .
@@ -18,7 +19,14 @@ test: $(READY)
 	$(VENV)/bin/mypy
 	$(VENV)/bin/mypy --strict --config-file= --cache-dir .mypy_cache/user tests/typing/example.py
 	$(VENV)/bin/lint-imports --no-logo
-	$(PY) -m pytest -n auto
+	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
+	$(PY) -m pytest -n auto --dist loadgroup
+
+# make docs: the site with its gallery in out/site. Warnings are errors; links and code blocks are checked.
+docs: $(READY)
+	MPLBACKEND=Agg $(PY) -m sphinx -b html -W --keep-going docs out/site
+	USMO_SITE=out/site $(PY) -m pytest tests/docs
 
 # make fuzz SECONDS=600: damaged and forged model files, tables and checkpoints are read, each kind for that time. Files
 # that break a reader stay in out/fuzz.
@@ -32,6 +40,32 @@ test-sklearn:
 	$(PYTHON) -m venv .venv-$(VERSION)
 	.venv-$(VERSION)/bin/pip install --quiet -e ".[qp]" "scikit-learn==$(VERSION)" pytest pytest-xdist hypothesis
 	.venv-$(VERSION)/bin/python -m pytest -n auto tests/estimators
+
+# make test-oldest, make test-newest: the tests with the versions in constraints/. TESTS limits them to some folders.
+OLDEST_PYTHON ?= python3.10
+NEWEST_PYTHON ?= python3.13
+TESTS ?= tests
+test-oldest:
+	$(OLDEST_PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/pip install --quiet -c constraints/oldest.txt -e ".[qp,plot,tables]" pytest pytest-xdist hypothesis
+	.venv-oldest/bin/python -m pytest -n auto $(TESTS)
+
+test-newest:
+	$(NEWEST_PYTHON) -m venv .venv-newest
+	.venv-newest/bin/pip install --quiet -c constraints/newest.txt -e ".[qp,plot,tables]" pytest pytest-xdist hypothesis
+	.venv-newest/bin/python -m pytest -n auto $(TESTS)
+
+# make dist: wheel and source distribution in dist/, checked. make test-wheel: the wheel in a new environment, far from the
+# checkout and without network.
+dist: $(READY)
+	rm -rf dist build
+	$(PY) -m pip install --quiet --disable-pip-version-check -e ".[release]"
+	$(PY) -m build
+	$(PY) -m twine check --strict dist/*
+	$(VENV)/bin/check-wheel-contents dist/*.whl
+
+test-wheel:
+	bash tests/smoke.sh dist/*.whl $(PYTHON)
 
 # The benchmarks measure the tables of docs/benchmarks.md. They need USMO_DATA, the folder of the benchmark tables.
 
@@ -63,6 +97,11 @@ bench-selection: $(READY) bench-tools
 	$(PY) -m benchmarks.selection
 	$(PY) -m benchmarks.defaults
 
+# PUOutlierDetector and OpenSetPUSVC against what users would pick
+bench-use-cases: $(READY) bench-tools
+	$(PY) -m benchmarks.outliers --draws 2
+	$(PY) -m benchmarks.openset
+
 # Time and memory by number of rows
 bench-sizes: $(READY) bench-tools
 	$(PY) -m benchmarks.sizes
@@ -91,4 +130,5 @@ $(READY): pyproject.toml
 
 clean:
 	rm -rf $(VENV) .venv-* out build dist *.egg-info src/*.egg-info
+	rm -rf docs/api/generated docs/gallery
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

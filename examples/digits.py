@@ -1,4 +1,8 @@
-"""Find a handwritten digit from a few labelled examples and many unlabelled images.
+"""
+Handwritten digits
+==================
+
+Find a handwritten digit from a few labelled examples and many unlabelled images.
 
 The data are the 1,797 images that come with scikit-learn. 40 images of the digit are labelled, all others unlabelled.
 The script prints the estimated prior, the certificate and the quality on the hidden labels, compares with an SVM that
@@ -10,7 +14,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score
 from sklearn.svm import SVC
@@ -20,6 +26,7 @@ from usmo.datasets import make_pu
 
 
 def main(digit: int, known_images: int, save: Path | None) -> None:
+    """Fit, print the comparison, draw, and save the picture if a path is given."""
     X, target = load_digits(return_X_y=True)
     X, truth = X / 16.0, (target == digit).astype(int)
     known, true_prior = make_pu(truth, n_positives=known_images, random_state=0)
@@ -48,18 +55,15 @@ def main(digit: int, known_images: int, save: Path | None) -> None:
             f"{name:28s}  {f1_score(y, positive):.3f}      {precision_score(y, positive, zero_division=0):.3f}   "
             f"{recall_score(y, positive):.3f}  {roc_auc_score(y, f):.3f}"
         )
+    figure = draw(model, X, truth, known, digit)
     if save is not None:
-        draw(model, X, truth, known, digit, save)
+        save.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(save, dpi=130)
         print(f"\npicture saved to {save}")
 
 
-def draw(model: PUSVC, X: np.ndarray, truth: np.ndarray, known: np.ndarray, digit: int, path: Path) -> None:
+def draw(model: PUSVC, X: np.ndarray, truth: np.ndarray, known: np.ndarray, digit: int) -> Figure:
     """Draw the scores of the unlabelled images by hidden class, and the images with the highest f and f nearest 0."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     f, hidden = model.decision_function(X), known == 0
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", width_ratios=[1.35, 1])
     bins = np.linspace(f.min(), f.max(), 50)
@@ -97,12 +101,11 @@ def draw(model: PUSVC, X: np.ndarray, truth: np.ndarray, known: np.ndarray, digi
     right.spines[:].set_visible(False)
     right.tick_params(length=0)
     right.set_title("Surest positives, and the doubtful")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
+    return figure
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Find a handwritten digit among unlabelled images.")
     parser.add_argument("--digit", type=int, default=3, choices=range(10))
     parser.add_argument("--known", type=int, default=40, help="images of the digit whose label is known")
     parser.add_argument("--save", type=Path, default=None, help="where to save the picture")

@@ -12,6 +12,8 @@ from usmo.system.version import __version__
 
 if TYPE_CHECKING:
     from usmo.estimators.linear import LinearPUSVC
+    from usmo.estimators.openset import OpenSetPUSVC
+    from usmo.estimators.outliers import PUOutlierDetector
     from usmo.estimators.path import path
     from usmo.estimators.pusvc import PUSVC
     from usmo.estimators.ramp import RampPUSVC
@@ -19,13 +21,18 @@ if TYPE_CHECKING:
     from usmo.estimators.soft import fit_soft
     from usmo.files import load
 
-__all__ = ["PUSVC", "PUSVCCV", "LinearPUSVC", "RampPUSVC", "__version__", "fit_soft", "load", "path"]
+__all__ = [
+    "PUSVC", "PUSVCCV", "LinearPUSVC", "OpenSetPUSVC", "PUOutlierDetector", "RampPUSVC", "__version__", "fit_soft",
+    "load", "path",
+]  # fmt: skip
 
 _HOME = {
     "PUSVC": "usmo.estimators.pusvc",
     "LinearPUSVC": "usmo.estimators.linear",
     "RampPUSVC": "usmo.estimators.ramp",
     "PUSVCCV": "usmo.estimators.search",
+    "OpenSetPUSVC": "usmo.estimators.openset",
+    "PUOutlierDetector": "usmo.estimators.outliers",
     "fit_soft": "usmo.estimators.soft",
     "load": "usmo.files",
     "path": "usmo.estimators.path",

@@ -1,4 +1,4 @@
-"""Fitted models as ONNX graphs, for runtimes without Python (extra ``usmo-learn[onnx]``).
+"""Fitted models as ONNX graphs, for runtimes without Python (extra ``usmo-learn[onnx]``). The function is::
 
     linear    f = x·w + β
     others    f = Σ α_i k(s_i, x) + β over the support vectors s_i, where k(s, x) is
@@ -6,8 +6,8 @@
     forest    f = Σ over trees of the value of the leaf of x, + β: a tree ensemble; with rbf on standardised columns
 
 Apart from that ensemble, the graph consists of elementary operations. Its values differ from ``decision_function`` by
-rounding: on two real tables by at most 2e-16·(Σ|α_i k| + |β|) in float64 and 9e-8 of that sum in float32 (the tests
-allow 1e-14 and 1e-6).
+rounding: on two real tables by at most ``2e-16·(Σ|α_i k| + |β|)`` in float64 and 9e-8 of that sum in float32 (the
+tests allow 1e-14 and 1e-6).
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from usmo.kernels.kernel import FORESTS
 from usmo.kernels.leaf_matrix import LEAF_SHARE
 from usmo.system.extras import load_extra
 from usmo.system.version import __version__
+
+__all__ = ["to_onnx"]
 
 _OPSET, _IR = 17, 8
 """Versions of 2022, which all later runtimes read; every operation used accepts float64."""
@@ -52,7 +54,7 @@ def to_onnx(model: Any, *, dtype: Any = np.float64) -> Any:
     Returns
     -------
     onnx.ModelProto
-        Input "X" of shape (rows, n_features_in_); outputs "decision" of shape (rows,), f(x), and "label" of
+        Input "X" of shape (rows, ``n_features_in_``); outputs "decision" of shape (rows,), f(x), and "label" of
         shape (rows,), the greater of ``classes_`` where f > 0. ``SerializeToString()`` gives the bytes of a file.
         The graph holds a number per row and support vector: feed many rows in batches.
     """

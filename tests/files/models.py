@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, RobustScaler, StandardScaler
 
 from tests.oracles import random_table
-from usmo import PUSVC, PUSVCCV, LinearPUSVC, RampPUSVC
+from usmo import PUSVC, PUSVCCV, LinearPUSVC, OpenSetPUSVC, PUOutlierDetector, RampPUSVC
 from usmo.columns import TableEncoder
 from usmo.files import ModelFileError, contents, describe, load, save
 
@@ -31,6 +31,13 @@ def compressed_model(X, y):
 def named_columns(X, y):
     pandas = pytest.importorskip("pandas")
     return PUSVC(0.4).fit(pandas.DataFrame(X, columns=["a", "ü", "c"]), np.where(y, "yes", "no").astype(object))
+
+
+def three_classes(y):
+    """Labelled rows of two classes, -1 for the others."""
+    classes = np.where(y, 1, -1)
+    classes[np.flatnonzero(y)[::2]] = 2
+    return classes
 
 
 def random_state_in_use(X, y):
@@ -77,10 +84,16 @@ MODELS = {
     "ramp": lambda X, y: RampPUSVC(0.4, lam=1e-2).fit(X, y),
     "cross-validated": lambda X, y: PUSVC(0.4, lam="cv").fit(X, y),
     "search": lambda X, y: PUSVCCV(PUSVC(0.4), lams=[0.1, 0.01], gammas=(0.5, 1.0)).fit(X, y),
+    "search of kernels": lambda X, y: PUSVCCV(PUSVC(0.4, n_trees=3), kernels=["forest", "rbf"]).fit(X, y),
     "linear search": lambda X, y: PUSVCCV(LinearPUSVC(0.4), lams=np.array([0.1, 0.01]), rule="min").fit(X, y),
     "search in a pipeline": lambda X, y: make_pipeline(
         StandardScaler(), PUSVCCV(PUSVC(0.4), lams=[0.1, 0.01], gammas=[0.3, 1.0])
     ).fit(X, y),
+    "outliers": lambda X, y: PUOutlierDetector(PUSVC(lam=0.1), contamination=0.2).fit(X, y),
+    "open set": lambda X, y: OpenSetPUSVC(PUSVC(0.3), priors={1: 0.2, 2: 0.3}).fit(X, three_classes(y)),
+    "open set of texts": lambda X, y: OpenSetPUSVC(LinearPUSVC(), priors=0.3).fit(
+        X, np.array([{1: "a", 2: "b"}.get(k) for k in three_classes(y)], dtype=object)
+    ),
     "pipeline": lambda X, y: make_pipeline(StandardScaler(), PUSVC(0.4)).fit(X, y),
     "encoder": lambda X, y: make_pipeline(TableEncoder(), PUSVC(0.4)).fit(X, y),
     "mixed table": lambda X, y: make_pipeline(TableEncoder(), PUSVC(0.4)).fit(mixed_table(X), y),

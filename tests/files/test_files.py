@@ -35,7 +35,8 @@ def test_everything_comes_back_bit_by_bit(name, tmp_path):
     rows = rows_for(name, model)
     np.testing.assert_array_equal(again.decision_function(rows), model.decision_function(rows))
     np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
-    np.testing.assert_array_equal(again.predict_proba(rows), model.predict_proba(rows))
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_array_equal(again.predict_proba(rows), model.predict_proba(rows))
     assert str(again.get_params()) == str(model.get_params()) or name == "random state"
     save(again, tmp_path / "again.usmo")
     assert path.read_bytes() == (tmp_path / "again.usmo").read_bytes()

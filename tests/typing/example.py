@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import assert_type
 
-from usmo import PUSVC, PUSVCCV, LinearPUSVC, RampPUSVC, load, path
+from usmo import PUSVC, PUSVCCV, LinearPUSVC, OpenSetPUSVC, PUOutlierDetector, RampPUSVC, load, path
 
 X: NDArray[np.float64] = np.linspace(-1.0, 1.0, 60)[:, None]
 y: NDArray[np.bool_] = np.arange(60) >= 50
@@ -46,6 +46,8 @@ def main() -> None:
     assert_type(linear.certificate_.gap, float)
     assert_type(RampPUSVC(0.4, kernel="linear").fit(X, y), RampPUSVC)
     assert_type(PUSVCCV(PUSVC(0.4), rule="min").fit(X, y), PUSVCCV)
+    assert_type(PUOutlierDetector(contamination=0.1).fit(X, y), PUOutlierDetector)
+    assert_type(OpenSetPUSVC(priors=0.2).fit(X, np.where(y, 1, -1)).none_prior_, float)
     assert_type(path(PUSVC(0.4), X, y, lams=[0.1, 0.01]), list[PUSVC])
     assert_type(path(linear, X, y, lams=[0.1]), list[LinearPUSVC])
 
@@ -59,7 +61,7 @@ def main() -> None:
 def mistakes() -> None:
     """Values and names that a type checker must reject; scikit-learn's validation rejects them in ``fit``."""
     PUSVC(prior="guess")  # type: ignore[arg-type]
-    PUSVC(lam="auto")  # type: ignore[arg-type]
+    PUSVC(lam="best")  # type: ignore[arg-type]
     PUSVC(kernel="gaussian")  # type: ignore[arg-type]
     PUSVC(gamma="scaled")  # type: ignore[arg-type]
     PUSVC(scenario="case-controll")  # type: ignore[arg-type]
@@ -70,6 +72,7 @@ def mistakes() -> None:
     LinearPUSVC(scenario="cencored")  # type: ignore[arg-type]
     RampPUSVC(kernel="gaussian")  # type: ignore[arg-type]
     PUSVCCV(rule="best")  # type: ignore[arg-type]
+    PUOutlierDetector(contamination="auto")  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Columns of a table as features of a classifier: ``TableEncoder``.
+"""Columns of a table as features of a classifier: ``TableEncoder``. It makes of a column::
 
     number, date    (x - mean) / scale, missing values at the median; dates are days since 1970-01-01; numbers with
                     heavy tails on a log scale first (:mod:`usmo.columns.tails`)

@@ -207,7 +207,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         expected = set(fitted)
         extra = [name for name in names if name not in expected]
         if extra:
-            warn(f"columns that the training table did not have are ignored: {first_ten(extra)}")
+            warn(
+                f"columns that the training table did not have are ignored: {first_ten(extra)}",
+                topic="extra-columns",
+            )
 
     @property
     def feature_names_in_(self) -> np.ndarray:

@@ -107,7 +107,8 @@ class Table:
         if few.any():
             caller.warn(
                 f"propensities below {_SMALLEST_PROPENSITY:g} were raised to it, so that single rows do not decide the "
-                f"fit; labelled rows concerned: {np.count_nonzero(few)}"
+                f"fit; labelled rows concerned: {np.count_nonzero(few)}",
+                topic="small-propensity",
             )
             own = np.maximum(own, _SMALLEST_PROPENSITY)
         e = np.ones(n)

@@ -137,5 +137,6 @@ def warn_of_text(classes: np.ndarray, other: str) -> None:
     low, high = classes.tolist()
     caller.warn(
         f"y holds text: {high!r}, the greater value, counts as labelled positive, {low!r} as {other}; write 1 and 0 if "
-        "that is wrong"
+        "that is wrong",
+        topic="labels-of-text",
     )

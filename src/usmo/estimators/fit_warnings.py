@@ -28,19 +28,21 @@ def warn_if_short(status: Status, certificate: Certificate, tol: float) -> None:
     )
     if status in ("max_iter", "max_time"):
         advice = f"Raise {status}, or scale the columns of X"
-        caller.warn(f"{status} ended the fit: {state}. {advice}.", ConvergenceWarning)
+        caller.warn(f"{status} ended the fit: {state}. {advice}.", ConvergenceWarning, topic="stopped-early")
     elif status == "stopped":
-        caller.warn(f"a callback ended the fit: {state}.", ConvergenceWarning)
+        caller.warn(f"a callback ended the fit: {state}.", ConvergenceWarning, topic="stopped-early")
     elif status == "precision":
         caller.warn(
             f"rounding ended the fit before tol was met: {state}. Scale the columns of X (for example with "
             "StandardScaler) or raise lam.",
             ConvergenceWarning,
+            topic="ended-by-rounding",
         )
     if not certificate.convex:
         caller.warn(
             "the kernel matrix is indefinite: the solution is a stationary point, and its duality gap does not "
-            "bound the distance to the best one. Choose a positive semidefinite kernel."
+            "bound the distance to the best one. Choose a positive semidefinite kernel.",
+            topic="indefinite-kernel",
         )
 
 
@@ -59,7 +61,8 @@ def warn_if_constant(value_range: float, precision: float) -> bool:
         caller.warn(
             f"the decision function is constant: the unlabelled rows differ by {value_range:.1g} in it, and the fit is "
             f"precise to {precision:.1g}, so their order has no meaning. Lower lam, or use a kernel or columns that "
-            "separate labelled from unlabelled rows; a linear kernel on few columns often does not."
+            "separate labelled from unlabelled rows; a linear kernel on few columns often does not.",
+            topic="constant-decision-function",
         )
     return constant
 
@@ -70,5 +73,6 @@ def warn_if_indivisible(share: float, largest: float, prior: float) -> None:
         caller.warn(
             f"{share:.3g} of the unlabelled rows are called positive, not the prior of {prior:.3g}: many rows have the "
             "same decision value at the threshold and cannot be told apart. They fall on the side nearer to the prior; "
-            "columns with more different values would separate them."
+            "columns with more different values would separate them.",
+            topic="rows-that-cannot-be-told-apart",
         )

@@ -77,7 +77,7 @@ class LinearPUSVC(PUClassifier):
         The value of a row not called positive, and that of a positive.
     coef_ : ndarray of shape (1, n_features)
     intercept_ : ndarray of shape (1,)
-        β minus ``threshold_``, the threshold on x·coef_ + β.
+        β minus ``threshold_``, the threshold on ``X @ coef_[0]`` + β.
     lam_ : float
         The λ used; ``selection_`` has the risks if it was chosen by cross-validation.
     calibration_ : Calibration

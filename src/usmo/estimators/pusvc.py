@@ -46,11 +46,11 @@ class PUSVC(KernelPUClassifier):
 
     Minimises the unbiased PU risk with the double hinge loss plus ``lam·‖f‖²``, exactly: every fit ends with a duality
     gap (``certificate_``) that is computed independently of the solver. With weights w, and without labelled negatives
-    and class weights, the risk is
+    and class weights, the risk is::
 
-        π·Σ_P w·(-f) / Σ_P w  +  Σ_U w·max(0, f, (1+f)/2) / Σ_U w  +  lam·‖f‖²,
+        π·Σ_P w·(-f) / Σ_P w  +  Σ_U w·max(0, f, (1+f)/2) / Σ_U w  +  lam·‖f‖²
 
-    and its dual has the bounds ``w / (2·lam·Σ_U w)`` and the sum ``π / (2·lam)``. Other labels and costs change the
+    Its dual has the bounds ``w / (2·lam·Σ_U w)`` and the sum ``π / (2·lam)``. Other labels and costs change the
     bounds and the sum only (:mod:`usmo.core.labels`). A row of weight two counts as two equal rows, a row
     of weight zero is ignored.
 
@@ -290,7 +290,8 @@ class PUSVC(KernelPUClassifier):
             caller.warn(
                 f"an exact fit of {n} unlabelled rows computes a large part of a {n} × {n} kernel matrix. "
                 "approximation='nystroem' takes time linear in the rows and reports its error. "
-                "solver='blocks' fits exactly without this message."
+                "solver='blocks' fits exactly without this message.",
+                topic="large-exact-fit",
             )
 
     def _warm_start(self, table: Table, spec: Specification, choices: Choices) -> Array | None:

@@ -140,10 +140,12 @@ class RampPUSVC(KernelPUClassifier):
             caller.warn(
                 f"max_iter={self.max_iter} ended the concave-convex procedure before it converged. Raise max_iter.",
                 ConvergenceWarning,
+                topic="stopped-early",
             )
         elif solution.status == "precision":
             caller.warn(
                 f"the last convex step ended with a violation of {solution.violation:.2g} (tol={self.tol:g}). Scale "
                 "the columns of X (for example with StandardScaler) or raise lam.",
                 ConvergenceWarning,
+                topic="ended-by-rounding",
             )

@@ -15,6 +15,8 @@ from usmo.core.solution import PassRecord
 from usmo.estimators.calibration import Calibration
 from usmo.estimators.compression import Compression
 from usmo.estimators.linear import LinearPUSVC
+from usmo.estimators.openset import OpenSetPUSVC
+from usmo.estimators.outliers import PUOutlierDetector
 from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.ramp import RampPUSVC
 from usmo.estimators.search import PUSVCCV
@@ -35,6 +37,7 @@ from usmo.files.rules import (
 )  # fmt: skip
 from usmo.files.sklearn_types import COLUMNS, SAMPLER
 from usmo.fitting.approximate import Approximation
+from usmo.fitting.kernel_choice import KernelChoice
 from usmo.fitting.select import Selection
 from usmo.kernels.forest import MOST_LEAVES, MOST_TREES, Forest
 from usmo.kernels.kernel import FORESTS, Kernel
@@ -70,6 +73,15 @@ _CLASSIFIER = {
         propensity_=tuple_of(float, 2),
     ),
 }
+
+_CLASSIFIERS = (PUSVC, LinearPUSVC)
+_CALIBRATED = {"calibration_": instance(Calibration)}
+
+
+def _distinct(classes: Any, sizes: Any) -> bool:
+    """Values that differ, and are not NaN."""
+    return len(set(classes.tolist())) == len(classes) and bool((classes == classes).all())
+
 
 _ROWS = array("row numbers", "iu", "support", values=lambda rows, sizes: rows.min(initial=0) >= 0)
 _INSIDE = array(
@@ -130,7 +142,21 @@ def _check_search(search: PUSVCCV) -> None:
     conform(search.best_estimator_, _CLASSIFIER, columns=search.n_features_in_)
 
 
-for _record in (Certificate, PassRecord, Selection, Approximation, Compression):
+def _check_detector(detector: PUOutlierDetector) -> None:
+    """Require that the classifier is fitted, to as many columns."""
+    conform(detector.classifier_, _CLASSIFIER, columns=detector.n_features_in_)
+
+
+def _check_open_set(model: OpenSetPUSVC) -> None:
+    """Require a fitted classifier for every class but the last, each of as many columns."""
+    known = isinstance(model.estimators_, tuple) and len(model.classes_) == len(model.estimators_) + 1 >= 2
+    need(known, "OpenSetPUSVC.estimators_ must hold a classifier for every known class")
+    for classifier in model.estimators_:
+        need(isinstance(classifier, _CLASSIFIERS), "OpenSetPUSVC.estimators_ must hold PUSVC or LinearPUSVC")
+        conform(classifier, {**_CLASSIFIER, **_CALIBRATED}, columns=model.n_features_in_)
+
+
+for _record in (Certificate, PassRecord, Selection, KernelChoice, Approximation, Compression):
     register(_record, rules=record_rules(_record))
 register(Calibration, rules={"above": number(), "below": number()})
 register(Kernel, rules={"name": _KERNEL_NAME, "gamma": number(0), "degree": number(), "coef0": number()})
@@ -166,13 +192,42 @@ register(
     rules={
         **COLUMNS,
         "classes_": _CLASSES,
-        "estimator": or_none(instance(PUSVC, LinearPUSVC)),
-        "best_estimator_": instance(PUSVC, LinearPUSVC),
+        "estimator": or_none(instance(*_CLASSIFIERS)),
+        "best_estimator_": instance(*_CLASSIFIERS),
         "best_lam_": number(0),
         "best_gamma_": number(0),
-        "cv_results_": instance(dict),
-        "selection_": instance(Selection),
         "prior_": number(0, 1),
+        **optional(
+            best_kernel_=instance(str),
+            kernel_choice_=instance(KernelChoice),
+            cv_results_=instance(dict),
+            selection_=instance(Selection),
+        ),
     },
     check=_check_search,
+)
+register(
+    PUOutlierDetector,
+    attributes=(),
+    rules={
+        **COLUMNS,
+        "estimator": or_none(instance(*_CLASSIFIERS)),
+        "classifier_": instance(*_CLASSIFIERS),
+        "contamination_": number(0, 1),
+        "offset_": number(),
+    },
+    check=_check_detector,
+)
+register(
+    OpenSetPUSVC,
+    attributes=(),
+    rules={
+        **COLUMNS,
+        "estimator": or_none(instance(*_CLASSIFIERS)),
+        "classes_": array("different values", "biufU", "classes", values=_distinct),
+        "estimators_": instance(tuple),
+        "priors_": reals("known"),
+        "none_prior_": number(-1, 1),
+    },
+    check=_check_open_set,
 )

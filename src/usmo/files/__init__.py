@@ -1,4 +1,4 @@
-"""Model files: one file per fitted model, without pickle, from which nothing is executed.
+"""Model files: one file per fitted model, without pickle, from which nothing is executed::
 
     save(model, "model.usmo", extra={"training": fingerprint(X, y)})
     model = load("model.usmo")
@@ -71,8 +71,8 @@ def load(path: Pathlike, *, max_bytes: int | None = None) -> Any:
     Parameters
     ----------
     path : path
-        A file that ``save`` wrote. Raises :class:`ModelFileError` for one that is damaged, no model file, of a later
-        version or too large; FileNotFoundError and PermissionError as ``open`` does.
+        A file that ``save`` wrote. Raises :class:`usmo.files.ModelFileError` for one that is damaged, no model file, of
+        a later version or too large; FileNotFoundError and PermissionError as ``open`` does.
     max_bytes : int, optional
         Largest number of bytes that the file may have, packed and unpacked. By default 4 GB, and unpacked at most 16
         times its size (or 128 MB), which every file written by ``save`` keeps to.

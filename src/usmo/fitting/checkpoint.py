@@ -163,7 +163,11 @@ class StateFile:
     def _warn(self, action: str, error: BaseException, advice: str) -> None:
         system = error if isinstance(error, OSError) else error.__context__
         why = getattr(system, "strerror", None) or str(error)
-        caller.warn(f"checkpoint {str(self.path)!r} cannot be {action} ({why}); {advice}", RuntimeWarning)
+        caller.warn(
+            f"checkpoint {str(self.path)!r} cannot be {action} ({why}); {advice}",
+            RuntimeWarning,
+            topic="checkpoint-file",
+        )
 
 
 class Checkpoint:

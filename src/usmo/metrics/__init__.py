@@ -1,10 +1,10 @@
 """Quality of a classifier from labelled positives P, unlabelled rows U and the class prior π alone.
 
-U is a sample of the mixture p_U = π·p_P + (1-π)·p_N. With ŷ = 1 where f > threshold,
+U is a sample of the mixture p_U = π·p_P + (1-π)·p_N. With ŷ = 1 where f > threshold::
 
-    recall r = P_P(ŷ=1),    q = P_U(ŷ=1) = π·r + (1-π)·FPR,    precision = π·r/q,    AUC_PU = π/2 + (1-π)·AUC,
+    recall r = P_P(ŷ=1),    q = P_U(ŷ=1) = π·r + (1-π)·FPR,    precision = π·r/q,    AUC_PU = π/2 + (1-π)·AUC
 
-and for every loss ℓ the risk π·E_P ℓ(f) + (1-π)·E_N ℓ(-f) is π·E_P[ℓ(f) - ℓ(-f)] + E_U ℓ(-f): nothing needs a
+For every loss ℓ the risk π·E_P ℓ(f) + (1-π)·E_N ℓ(-f) is π·E_P[ℓ(f) - ℓ(-f)] + E_U ℓ(-f): nothing needs a
 negative row. In the scenario "case-control" U are the unlabelled rows and π is the share of positives among them.
 In "censored" one sample was drawn and some of its positives were labelled at random: U are all rows, P is part of
 U, and π is the share of positives among all rows. Labelled negatives N, if there are any, make the estimates of the

@@ -1,4 +1,4 @@
-"""The report: one self-contained HTML page about a fitted model, its ranking and how far to trust it.
+"""The report: one self-contained HTML page about a fitted model, its ranking and how far to trust it::
 
     write("out.html", model=model, X=X, known=known, ids=ids, source="data.csv")
 

@@ -1,3 +1,3 @@
 """The version, where every room can import it."""
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"

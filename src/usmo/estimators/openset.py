@@ -1,0 +1,212 @@
+"""OpenSetPUSVC: several known classes, and unlabelled rows that may belong to none of them.
+
+A class k against the unlabelled rows is a PU problem with its own prior π_k: rows of k are labelled positives, and the
+other known classes take no part. Each problem yields p_k(x), the probability of k. A row has one class or none, so the
+odds o_k = p_k / (1 - p_k) give
+
+    P(k | x) = o_k / (1 + Σ_j o_j),      P(none | x) = 1 / (1 + Σ_j o_j)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from usmo.core.arrays import Array
+from usmo.core.targets import missing
+from usmo.estimators.linear import LinearPUSVC
+from usmo.estimators.preparation import ACCEPTED
+from usmo.estimators.pusvc import PUSVC
+from usmo.files import save
+
+_LARGEST = 1.0 - 1e-12
+"""A probability above this counts as this, so that its odds are finite."""
+
+UNLABELLED = -1
+"""The number that marks unlabelled rows in y, as in :mod:`sklearn.semi_supervised`."""
+
+
+class OpenSetPUSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Classify rows into known classes or "none of these", from labelled rows of each class and unlabelled rows.
+
+    The unlabelled rows hold the known classes and possibly others, of which no example is labelled. A classifier that
+    has only seen the known classes must put every row into one of them. This one compares each class with the
+    unlabelled rows, and can therefore tell what belongs to none.
+
+    Parameters
+    ----------
+    estimator : PUSVC or LinearPUSVC, default=None
+        The classifier of each class; None is ``PUSVC(lam=1e-3)``. Its ``prior`` is not used. It must have
+        ``scenario="case-control"``.
+    priors : "estimate", float or dict of class to float, default="estimate"
+        Share of each class among the unlabelled rows. A number holds for every class; classes that a dict leaves out
+        are estimated.
+    none_label : int, float or str, default=None
+        What ``predict`` returns for a row of no known class; None is -1 for classes that are numbers, "none" for text.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The known classes in ascending order, then the label of "none of these".
+    estimators_ : tuple of PUSVC or LinearPUSVC
+        The fitted classifier of each known class.
+    priors_ : ndarray of shape (n_classes,)
+        The prior of each known class.
+    none_prior_ : float
+        The share of the unlabelled rows that is left for "none of these", at least 0.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has column names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from usmo import OpenSetPUSVC
+    >>> X, digit = load_digits(return_X_y=True)
+    >>> known = np.where((digit < 3) & (np.arange(len(digit)) < 400), digit, -1)  # 0, 1, 2; all others are unlabelled
+    >>> model = OpenSetPUSVC().fit(X / 16, known)
+    >>> model.classes_
+    array([ 0,  1,  2, -1])
+    """
+
+    classes_: np.ndarray
+    estimators_: tuple[PUSVC | LinearPUSVC, ...]
+    priors_: Array
+    none_prior_: float
+    n_features_in_: int
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        "estimator": [PUSVC, LinearPUSVC, None],
+        "priors": [Real, str, Mapping],
+        "none_label": [Integral, Real, str, None],
+    }
+
+    def __init__(
+        self,
+        estimator: PUSVC | LinearPUSVC | None = None,
+        *,
+        priors: str | float | Mapping[Any, float] = "estimate",
+        none_label: float | str | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.priors = priors
+        self.none_label = none_label
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> OpenSetPUSVC:
+        """Fit one classifier for each known class.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            The class of each labelled row, as a number or a text; missing values (NaN, None) or the number -1 for
+            unlabelled rows.
+        """
+        self._validate_params()
+        base = PUSVC(lam=1e-3) if self.estimator is None else self.estimator
+        if base.scenario != "case-control" or getattr(base, "kernel", None) == "precomputed":
+            raise ValueError(
+                "estimator must have scenario='case-control' and a kernel evaluated on rows, got "
+                f"scenario={base.scenario!r}, kernel={getattr(base, 'kernel', 'linear')!r}"
+            )
+        X = validate_data(self, X, **ACCEPTED)
+        codes, classes = _class_codes(column_or_1d(y, warn=True))
+        check_consistent_length(X, codes)
+        priors, none = _checked_priors(self.priors, classes), self._none_label(classes)
+        estimators = []
+        for k, prior in enumerate(priors):
+            rows = np.flatnonzero((codes == k) | (codes < 0))
+            estimators.append(clone(base).set_params(prior=prior).fit(X[rows], codes[rows] == k))
+        self.estimators_ = tuple(estimators)
+        self.classes_ = np.append(
+            classes, np.array([none], dtype=None if classes.dtype.kind == "U" else classes.dtype)
+        )
+        self.priors_ = np.array([model.prior_ for model in estimators])
+        self.none_prior_ = max(0.0, 1.0 - float(self.priors_.sum()))
+        return self
+
+    def _none_label(self, classes: np.ndarray) -> Any:
+        text = classes.dtype.kind == "U"
+        label = ("none" if text else UNLABELLED) if self.none_label is None else self.none_label
+        if isinstance(label, str) != text:
+            kind = "a text" if text else "a number"
+            raise ValueError(f"none_label must be {kind} like the classes in y, got {label!r}")
+        if label in classes.tolist():
+            raise ValueError(f"none_label must not be one of the classes in y, got {label!r}")
+        return label
+
+    def decision_function(self, X: Any) -> Array:
+        """f of each known class, one column per class; above 0 where the class alone would be predicted."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **ACCEPTED)
+        return np.column_stack([model.decision_function(X) for model in self.estimators_])
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each known class, and of none of them in the last column."""
+        f = self.decision_function(X)
+        own = [model.calibration_(f[:, k]) for k, model in enumerate(self.estimators_)]
+        p = np.minimum(np.column_stack(own), _LARGEST)
+        odds = np.column_stack([p / (1.0 - p), np.ones(len(p))])
+        return odds / odds.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most likely known class of each row, or ``none_label``."""
+        chance = self.predict_proba(X)
+        return self.classes_[chance.argmax(axis=1)]
+
+    def save(self, path: Any, **options: Any) -> None:
+        """Write the fitted model to a file that holds no code; :func:`usmo.load` reads it (:mod:`usmo.files`)."""
+        save(self, path, **options)
+
+
+def _class_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The number of each row's class among the sorted classes, -1 for unlabelled rows, and the classes."""
+    known = ~missing(y)
+    if y.dtype.kind in "iuf":
+        known &= y != UNLABELLED
+    elif y.dtype.kind == "O":
+        known &= np.array([not (isinstance(value, Real) and value == UNLABELLED) for value in y], dtype=bool)
+    values = np.array(y[known].tolist()) if y.dtype.kind == "O" else y[known]
+    if y.dtype.kind == "f" and len(values) and np.all(values == np.round(values)):
+        values = values.astype(np.int64)  # integers beside NaN
+    classes, codes = np.unique(values, return_inverse=True)
+    if len(classes) == 0 or known.all():
+        what = (
+            "at least one labelled class" if len(classes) == 0 else "unlabelled rows beside the labelled classes"
+        )
+        raise ValueError(f"y must hold {what}: the class of a labelled row, NaN, None or -1 for an unlabelled one")
+    result = np.full(len(y), -1)
+    result[known] = codes
+    return result, classes
+
+
+def _checked_priors(priors: Any, classes: np.ndarray) -> list[Any]:
+    """The prior of each class, or "estimate"."""
+    if isinstance(priors, Mapping):
+        names = classes.tolist()
+        for name in priors:
+            if name not in names:
+                raise ValueError(f"priors must name classes of y, got {name!r}; y has {names[:10]}")
+        values = [priors.get(name, "estimate") for name in names]
+    else:
+        values = [priors] * len(classes)
+    for value in values:
+        if not (value == "estimate" if isinstance(value, str) else 0.0 < value < 1.0):
+            raise ValueError(f"priors must be 'estimate' or lie in (0, 1), got {value!r}")
+    given = sum(float(value) for value in values if not isinstance(value, str))
+    if given > 1.0:
+        raise ValueError(f"priors must sum to at most 1, got {given:g}")
+    return values

@@ -88,7 +88,13 @@ def test_fit_inspect_predict_report(bank, ranking, tmp_path, capfd):
     model, page = tmp_path / "m.usmo", tmp_path / "page.html"
     assert called(capfd, "fit", bank / "bank.csv", *FIXED, "--model", model) == f"{model}\n"
     shown = called(capfd, "inspect", model)
-    for line in (f"{model}: PUSVC", "prior 0.2000 (given)", "lambda 0.01 (given)", "kernel rbf", "label: known"):
+    for line in (
+        f"{model}: PUSVC",
+        "prior 0.2000 (given)",
+        "lambda 0.01 (given)",
+        "kernel forest+rbf",
+        "label: known",
+    ):
         assert line in shown.splitlines()
     for part in (
         "made on 20",

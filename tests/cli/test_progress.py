@@ -11,7 +11,8 @@ from usmo.system import stages
 def test_every_stage_of_a_run_is_announced_in_order(tmp_path, capfd):
     (tmp_path / "t.csv").write_bytes(table())
     capfd.readouterr()
-    assert main(["rank", str(tmp_path / "t.csv"), *LABELS, "--report", str(tmp_path / "r.html")]) == 0
+    options = ["--lam", "cv", "--report", str(tmp_path / "r.html")]
+    assert main(["rank", str(tmp_path / "t.csv"), *LABELS, *options]) == 0
     said = [line.removeprefix("usmo: ") for line in capfd.readouterr().err.splitlines()]
     at = [said.index(stage) for stage in (stages.PRIOR, stages.LAMBDA, stages.FIT, REPORT)]
     assert at == sorted(at)

@@ -38,8 +38,8 @@ from usmo.report.source import cells
 _ASSUMED_PRIOR = 0.05
 """The prior with a single known positive."""
 
-_HELD_OUT_ROWS = 1_500
-"""Rows of the sample on which a command estimates quality: about a second."""
+_HELD_OUT_ROWS, _HELD_OUT_TREES = 1_500, 100
+"""Rows of the sample on which a command estimates quality, and trees of a learned kernel: half a second."""
 
 _LISTED = 100
 """Rows in the ranking table of a report, unless --top says otherwise."""
@@ -68,7 +68,7 @@ class FittedTask:
         """Estimates on rows held out by the choice of λ, or else by three fits to a sample of the rows."""
         if hasattr(self.model, "selection_"):
             return cross_validated_quality(self.model, self.task.y)
-        held = held_out(self.model, self.task.X, self.task.y, most=_HELD_OUT_ROWS, parts=3)
+        held = held_out(self.model, self.task.X, self.task.y, most=_HELD_OUT_ROWS, parts=3, trees=_HELD_OUT_TREES)
         return None if held is None else Quality.of(held.labels, held.f, self.model.prior_, self.model.scenario)
 
     def ranked(self, top: int | None, names: list[str]) -> dict[str, list[Any]]:

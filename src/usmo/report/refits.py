@@ -44,12 +44,12 @@ class HeldOut:
 
 def held_out(
     model: Any, X: Any, labels: np.ndarray, groups: dict[str, Index] | None = None, *,
-    most: int | None = None, parts: int = FEWEST,
+    most: int | None = None, parts: int = FEWEST, trees: int | None = None,
 ) -> HeldOut | None:  # fmt: skip
     """Decision values of each row from a model fitted on the other folds; None if P or U has too few rows.
 
-    At most ``most`` rows are used, in ``parts`` folds. With ``groups``, columns of X by column of the table, each fold
-    also tries what shuffling a column costs.
+    At most ``most`` rows are used, in ``parts`` folds, and ``trees`` for a kernel of trees. With ``groups``, columns of
+    X by column of the table, each fold also tries what shuffling a column costs.
     """
     rows = _rows(model, labels, ROWS if most is None else most)
     y = labels[rows]
@@ -60,6 +60,8 @@ def held_out(
     f = np.empty(len(rows))
     folds = StratifiedKFold(parts, shuffle=True, random_state=0)
     template, lost = unfitted_copy(model), []
+    if trees is not None and "n_trees" in template.get_params(deep=False):
+        template.set_params(n_trees=min(trees, template.n_trees))
     for train, test in folds.split(np.zeros(len(rows)), y):
         fitted = clone(template)
         with warnings.catch_warnings():

@@ -21,7 +21,7 @@ test: $(READY)
 	$(VENV)/bin/lint-imports --no-logo
 	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
-	$(PY) -m pytest -n auto --dist loadgroup
+	$(PY) -m pytest -n auto
 
 # make docs: the site with its gallery in out/site. Warnings are errors; links and code blocks are checked.
 docs: $(READY)

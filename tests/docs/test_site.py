@@ -1,7 +1,4 @@
-"""The built site: links, requests to other hosts, and a page for every public name.
-
-All tests of this file share one build, so they run in one process (``xdist_group``).
-"""
+"""The built site: links, requests to other hosts, and a page for every public name."""
 
 import importlib
 import pkgutil
@@ -13,8 +10,6 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import usmo
-
-pytestmark = pytest.mark.xdist_group("site")
 
 
 class Page(HTMLParser):

@@ -12,6 +12,6 @@ from usmo.review.store import Entry, Store, StoreError
 from usmo.review.what_is_left import Remaining
 
 __all__ = [
-    "RULES", "Audit", "BackgroundRefit", "Buscar", "Candidate", "Entry", "Estimate", "Irrelevant", "Remaining", "Review",
-    "Store", "StoreError", "Verdict",
+    "RULES", "Audit", "BackgroundRefit", "Buscar", "Candidate", "Entry", "Estimate", "Irrelevant", "Remaining",
+    "Review", "Store", "StoreError", "Verdict",
 ]  # fmt: skip

@@ -20,6 +20,7 @@ from usmo.review.expected import expected_positives
 from usmo.review.fingerprint import fingerprint
 from usmo.review.inputs import checked_decisions, checked_ids, checked_labels
 from usmo.review.rankers import Ranker, choose_ranker
+from usmo.review.results import decision_columns
 from usmo.review.stopping import QBCB, Audit, Rule, Verdict, make_rule
 from usmo.review.store import Entry, Store
 from usmo.review.strategies import Strategy, by_score, check_strategy, spread, uncertain_first
@@ -350,42 +351,14 @@ class Review:
         ``which`` is "all", "positive", "negative", "reviewed" or "open". Reviewed rows come in the order of their
         decisions, after those known at the start; then the others, likeliest first.
         """
-        columns = self._columns(which)
-        if target is not None:
-            write(columns, target, format=format)
-        return columns
-
-    def _columns(self, which: str) -> dict[str, list[Any]]:
         with self._lock:
             self._synchronise()
             kinds, last, model = self.decisions.kinds.copy(), dict(self.decisions.last), self._model
-        scores = np.zeros(len(kinds)) if model is None else model.scores
-        decided = sorted((row for row in last if kinds[row]), key=lambda row: last[row].seq)
-        known = [row for row in np.flatnonzero(kinds != 0).tolist() if row not in last]
-        rows = [*known, *decided, *by_score(scores, np.flatnonzero(kinds == 0)).tolist()]
-        wanted = {
-            "all": lambda row: True, "positive": lambda row: kinds[row] == 1, "negative": lambda row: kinds[row] == -1,
-            "reviewed": lambda row: row in last and kinds[row] != 0, "open": lambda row: kinds[row] == 0,
-        }  # fmt: skip
-        if which not in wanted:
-            raise ValueError(f"which must be one of {', '.join(map(repr, wanted))}, got {which!r}")
-        rows = [row for row in rows if wanted[which](row)]
-        entries = [last.get(row) for row in rows]
-        words = {1: "positive", 0: "", -1: "negative"}
-        return {
-            "row": [row + 1 for row in rows],
-            "id": [self.ids[row] for row in rows],
-            "label": [words[int(kinds[row])] for row in rows],
-            "source": [
-                "review" if e is not None else "known" if kinds[r] else ""
-                for r, e in zip(rows, entries, strict=True)
-            ],
-            **{
-                name: ["" if entry is None else str(getattr(entry, name)) for entry in entries]
-                for name in ("by", "time", "note", "how")
-            },
-            "score": np.round(scores[rows], 6).tolist(),
-        }
+        scores = np.zeros(self.n_rows) if model is None else model.scores
+        columns = decision_columns(kinds, last, scores, self.ids, which)
+        if target is not None:
+            write(columns, target, format=format)
+        return columns
 
     def close(self) -> None:
         """Close the store."""

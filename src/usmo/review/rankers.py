@@ -65,11 +65,10 @@ class KernelRanker:
 
     def rank(self, X: Any, kinds: Kinds, start: Any = None) -> Ranked:
         problem = self.risk.problem(kinds)
-        spec = Specification(kernel=Kernel("rbf", gamma=1.0 / X.shape[1]), tol=_TOLERANCE)
+        kernel = Kernel("rbf", gamma=1.0 / X.shape[1])
+        spec = Specification(kernel=kernel, tol=_TOLERANCE)
         begin = _start(problem, start)
-        fit = fit_kernel(
-            problem, kernel_matrix(X, spec.kernel), spec, start=None if begin is None else begin.sigma
-        )
+        fit = fit_kernel(problem, kernel_matrix(X, kernel), spec, start=None if begin is None else begin.sigma)
         return Ranked(fit.solution.G + fit.solution.beta, _shares(problem, fit.solution))
 
 

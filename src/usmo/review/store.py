@@ -1,8 +1,8 @@
 """The decisions of a review on disk: one SQLite file, an append-only log.
 
 Each entry of the log has row, label, who, when, note, how the row was chosen and the version of the model. Nothing is
-ever changed or deleted: triggers refuse it. The present labels and the history are views of the log. An undo is an entry
-too; it names the entry that it takes back.
+ever changed or deleted: triggers refuse it. The present labels and the history are views of the log. An undo is an
+entry too; it names the entry that it takes back.
 
 A call that records decisions returns when they are on disk (WAL with ``synchronous=FULL``). They are one transaction: a
 kill leaves all of them or none. A caller that does not know whether its request arrived sends it again with the same
@@ -146,8 +146,8 @@ class Store:
             self._connection.execute("COMMIT")
 
     def record(
-        self, rows: Sequence[int], labels: Sequence[int], *, by: str = "", note: str = "", how: Sequence[str] | str = "",
-        model: int = 0, request: str | None = None,
+        self, rows: Sequence[int], labels: Sequence[int], *, by: str = "", note: str = "",
+        how: Sequence[str] | str = "", model: int = 0, request: str | None = None,
     ) -> list[Entry]:  # fmt: skip
         """Append decisions, and return their entries when they are on disk.
 
@@ -254,8 +254,8 @@ def refuse_other_table(stored: Mapping[str, str], now: Mapping[str, str], path: 
         parts[0] += f" ({stored['rows']} rows before, {now['rows']} now)"
     if parts:
         raise StoreError(
-            f"the table is not the one of the review {path}: {'; '.join(parts)}. Its decisions refer to rows by number: "
-            "restore the table, or start a review in another file"
+            f"the table is not the one of the review {path}: {'; '.join(parts)}. Its decisions refer to rows by "
+            "number: restore the table, or start a review in another file"
         )
 
 

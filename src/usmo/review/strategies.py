@@ -40,7 +40,7 @@ def by_score(scores: Array, rows: Index) -> Index:
 
 
 def uncertain_first(scores: Array, rows: Index, kinds: NDArray[np.int8]) -> Index:
-    """Rows by their distance to the threshold with the fewest balanced errors on reviewed rows; by score without any."""
+    """Rows by their distance to the threshold with the fewest balanced errors on reviewed rows."""
     positive, negative = scores[kinds == 1], scores[kinds == -1]
     if not len(positive) or not len(negative):
         return by_score(scores, rows)

@@ -16,8 +16,8 @@ class Remaining:
     """Positives among the rows not yet reviewed.
 
     ``estimate`` comes from the model's scores and is an indication. ``low`` and ``high`` bound the number with the
-    confidence given: without an assumption if ``guaranteed``, that is if random rows were audited; else on the assumption
-    that the ranking finds positives at least as fast as random order.
+    confidence given: without an assumption if ``guaranteed``, that is if random rows were audited; else on the
+    assumption that the ranking finds positives at least as fast as random order.
     """
 
     estimate: float

@@ -20,6 +20,7 @@ from usmo.cli.outputs import Outputs, check_targets
 from usmo.cli.task import excluded_columns, need_columns
 from usmo.io import TableError, read
 from usmo.io.labels import label_kinds, labels
+from usmo.review.encoding import encoded
 from usmo.review.runs import FinishedRuns
 from usmo.review.simulation import Plan, means
 from usmo.review.simulation import simulate as simulate_review
@@ -75,11 +76,11 @@ def _read(table: TableOptions, messages: Messages) -> tuple[Any, np.ndarray]:
         raise TableError(str(error).replace("--label-column", "--truth-column")) from None
     truth = label_kinds(sheet, table.label_column, table.positive) == 1
     features = feature_sheet(sheet, table, excluded)
-    encoder = encoder_of(table).fit(features)
+    encoder, X = encoded(features, encoder_of(table))
     messages.say(f"{table.source}: {len(truth):,} rows, {truth.sum():,} positive")
-    for line in encoder.summary():
+    for line in [] if encoder is None else encoder.summary():
         messages.say(f"  {line}")
-    return encoder.transform(features), truth
+    return X, truth
 
 
 def _digest(X: Any, truth: np.ndarray, plan: Plan) -> str:

@@ -75,6 +75,14 @@ class Decisions:
         """Control rows that the ranking has not come upon."""
         return [row for row, how in self._first.items() if how == CONTROL and row not in self.again]
 
+    def scored(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Scores with which reviewed rows were proposed, and whether they are positive, in the order of decision."""
+        entries = [entry for entry in self.last.values() if entry.label and entry.score is not None]
+        entries.sort(key=lambda entry: entry.seq)
+        return np.array([entry.score for entry in entries], dtype=float), np.array(
+            [e.label == 1 for e in entries], bool
+        )
+
     def next_audit_rows(self) -> Index:
         """The rows without a label, in the random order."""
         return self.audit_order[self.kinds[self.audit_order] == 0]

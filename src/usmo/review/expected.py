@@ -1,8 +1,9 @@
 """How many positives the scores let expect among the rows not yet reviewed: an indication, no bound.
 
-Reviewed rows are a logistic regression of the label on the score. Rows not yet reviewed get temporary labels in the
-amount that the regression expects, and the regression is repeated until the amount settles (SEMI; Yu and Menzies 2019).
-The temporary labels keep the regression from taking the top of the ranking for the whole table.
+The scores with which reviewed rows were proposed, before their labels were known, are regressed on their labels (a
+logistic regression). Only the later half of the rows counts: what is found early is no longer there to be found. The
+expectation is the sum of the probabilities of the rows left. It is wrong by as much as positives that the model does
+not recognise are hidden among low scores.
 """
 
 from __future__ import annotations
@@ -14,30 +15,26 @@ from sklearn.linear_model import LogisticRegression
 
 from usmo.core.arrays import Array
 
-_ROUNDS = 20
+_LEAST = 50
+"""Rows that the regression needs at least, and at least uses if there are as many."""
 
 
-def expected_positives(scores: Array, kinds: NDArray[np.int8]) -> float | None:
-    """The expected number of positives among the rows with kind 0; None without a reviewed row of both kinds."""
-    if not (kinds == 1).any() or not (kinds == -1).any():
+def expected_positives(scores: Array, positive: NDArray[np.bool_], open_scores: Array) -> float | None:
+    """The expected number of positives among open rows, from scores and labels in the order of review.
+
+    None if too few rows were reviewed. If the later half holds no positive, the rows since the last one are used.
+    """
+    if len(scores) < _LEAST or not positive.any() or positive.all():
         return None
-    left = np.flatnonzero(kinds == 0)
-    if not len(left):
+    if not len(open_scores):
         return 0.0
-    reviewed = np.flatnonzero(kinds != 0)
-    known = kinds[reviewed] == 1
-    spread = float(scores.std()) or 1.0
-    z = ((scores - scores.mean()) / spread)[:, None]
-    order = left[np.argsort(-scores[left], kind="stable")]
-    amount, expected = 0, 0.0
-    for _ in range(_ROUNDS):
-        temporary = np.zeros(len(left), dtype=bool)
-        temporary[:amount] = True
-        rows = np.concatenate([reviewed, order])
-        model = LogisticRegression(C=1.0).fit(z[rows], np.concatenate([known, temporary]))
-        share = expit(z[order, 0] * model.coef_[0, 0] + model.intercept_[0])
-        expected = float(share.sum())
-        if round(expected) == amount:
-            break
-        amount = min(round(expected), len(left))
-    return expected
+    late = slice(-max(_LEAST, len(scores) // 2), None)
+    if not positive[late].any():
+        late = slice(int(np.flatnonzero(positive)[-1]), None)
+    x, y = scores[late], positive[late]
+    if y.all():
+        return None
+    model = LogisticRegression(C=1.0).fit(x[:, None], y)
+    slope = max(float(model.coef_[0, 0]), 0.0)  # a ranking that is worse than none tells nothing
+    intercept = float(model.intercept_[0]) if slope else float(np.log(y.mean() / (1.0 - y.mean())))
+    return float(expit(slope * open_scores + intercept).sum())

@@ -6,16 +6,16 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from usmo.columns import TableEncoder
 from usmo.core.arrays import Array
 from usmo.io import write
 from usmo.review.decisions import AGAIN, AUDIT, CONTROL, Decisions
+from usmo.review.encoding import encoded
 from usmo.review.expected import expected_positives
 from usmo.review.fingerprint import fingerprint
 from usmo.review.inputs import checked_decisions, checked_ids, checked_labels
@@ -41,13 +41,22 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Model:
-    """The ranking in use: scores of all rows, made from the log up to the entry ``seen``."""
+    """The ranking in use: scores of all rows, made from the log up to the entry ``seen``.
+
+    ``centre`` and ``spread`` are mean and standard deviation of the scores of open rows.
+    """
 
     version: int
     scores: Array
     seen: int
     expected: float | None
     start: Any = None
+    centre: float = 0.0
+    spread: float = 1.0
+
+    def standardised(self, rows: Any) -> Array:
+        """The scores of rows in standard deviations of those of the rows that were open when the ranking was made."""
+        return (self.scores[rows] - self.centre) / self.spread
 
 
 class Review:
@@ -109,7 +118,7 @@ class Review:
         self.strategy, self.random_share = strategy, random_share
         known = checked_labels(labels, _n_rows(table))
         self.ids = checked_ids(ids, len(known))
-        self.encoder, self.X = _encoded(table, encoder)
+        self.encoder, self.X = encoded(table, encoder)
         self.ranker = choose_ranker(self.X) if ranker is None else ranker
         own = not isinstance(store, Store)
         self.store: Store = Store(store, fingerprint(table, known)) if own else store  # type: ignore[arg-type,assignment]
@@ -183,11 +192,15 @@ class Review:
         open_scores = ranked.scores[kinds == 0]
         flat = len(open_scores) > 1 and float(np.ptp(open_scores)) == 0.0
         self.trouble = "the columns tell no row from another: the order is that of the table" if flat else None
-        expected = expected_positives(ranked.scores, kinds)
+        centre, spread = (float(open_scores.mean()), float(open_scores.std())) if len(open_scores) else (0.0, 0.0)
         with self._lock:
             if self._model is None or seen >= self._model.seen:
+                model = Model(1, ranked.scores, seen, None, ranked.start, centre, spread or 1.0)
+                expected = expected_positives(
+                    *self.decisions.scored(), model.standardised(np.flatnonzero(kinds == 0))
+                )
                 version = 1 if self._model is None else self._model.version + 1
-                self._model = Model(version, ranked.scores, seen, expected, ranked.start)
+                self._model = replace(model, version=version, expected=expected)
         return True
 
     def _current(self) -> Model:
@@ -296,7 +309,10 @@ class Review:
             self._synchronise()
             hows = [how if how is not None else self._held.get(row, ("", "chosen", 0.0))[1] for row in rows]
             version = 0 if self._model is None else self._model.version
-            entries = self.store.record(rows, values, by=by, note=note, how=hows, model=version, request=request)
+            scores = None if self._model is None else self._model.standardised(rows)
+            entries = self.store.record(
+                rows, values, by=by, note=note, how=hows, model=version, scores=scores, request=request
+            )
             if entries and entries[-1].seq > self.decisions.seen:
                 self.decisions.apply(entries)
             for row in rows:
@@ -368,12 +384,3 @@ class Review:
 def _n_rows(table: Any) -> int:
     shape = getattr(table, "shape", None)
     return int(shape[0]) if shape is not None else len(table)
-
-
-def _encoded(table: Any, encoder: TableEncoder | None) -> tuple[TableEncoder | None, Any]:
-    if sparse.issparse(table) and encoder is None:
-        return None, sparse.csr_matrix(table, dtype=np.float64)
-    encoder = TableEncoder() if encoder is None else encoder
-    if not hasattr(encoder, "columns_"):
-        encoder.fit(table)
-    return encoder, encoder.transform(table)

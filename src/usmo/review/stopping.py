@@ -21,6 +21,9 @@ from scipy.stats import binom, hypergeom
 from usmo.review.audit import Evidence
 from usmo.review.course import Course, least_missed
 
+_MOST_TESTS = 60
+"""Tests of Buscar at one moment; it has one for each positive found."""
+
 RuleName = Literal["audit", "buscar", "qbcb", "irrelevant", "estimate"]
 
 
@@ -142,6 +145,9 @@ class Buscar:
         starts = starts[starts < course.reviewed]
         if not len(starts):
             return 1.0
+        if len(starts) > _MOST_TESTS:  # the last positives one by one, the others further apart
+            back = np.unique(np.geomspace(1, len(starts), _MOST_TESTS).astype(np.intp))
+            starts = starts[-back]
         before = np.concatenate([[0], np.cumsum(course.positive)])[starts]
         left = course.n_rows - starts
         K = total - before

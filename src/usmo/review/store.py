@@ -41,6 +41,7 @@ CREATE TABLE log (
     note TEXT NOT NULL,
     how TEXT NOT NULL,
     model INTEGER NOT NULL,
+    score REAL,
     undoes INTEGER UNIQUE REFERENCES log (seq),
     UNIQUE (request, row)
 );
@@ -53,7 +54,7 @@ CREATE VIEW decisions AS
     SELECT * FROM active WHERE seq IN (SELECT MAX(seq) FROM active GROUP BY row);
 """
 
-_COLUMNS = "seq, request, row, label, who, time, note, how, model, undoes"
+_COLUMNS = "seq, request, row, label, who, time, note, how, model, score, undoes"
 
 LONGEST_TEXT = 100_000
 """Characters of a note, a name or a request at most."""
@@ -64,7 +65,10 @@ class StoreError(ValueError):
 
 
 class Entry(NamedTuple):
-    """One entry of the log. ``undoes`` is the number of the entry that it takes back, None for a decision."""
+    """One entry of the log. ``undoes`` is the number of the entry that it takes back, None for a decision.
+
+    ``score`` is the score of the row in the ranking that proposed it, in standard deviations of the open rows' scores.
+    """
 
     seq: int
     request: str
@@ -75,6 +79,7 @@ class Entry(NamedTuple):
     note: str
     how: str
     model: int
+    score: float | None
     undoes: int | None
 
 
@@ -147,7 +152,8 @@ class Store:
 
     def record(
         self, rows: Sequence[int], labels: Sequence[int], *, by: str = "", note: str = "",
-        how: Sequence[str] | str = "", model: int = 0, request: str | None = None,
+        how: Sequence[str] | str = "", model: int = 0, scores: Sequence[float] | None = None,
+        request: str | None = None,
     ) -> list[Entry]:  # fmt: skip
         """Append decisions, and return their entries when they are on disk.
 
@@ -158,16 +164,18 @@ class Store:
             if not isinstance(text, str) or len(text) > LONGEST_TEXT:
                 raise ValueError(f"{name} must be text of at most {LONGEST_TEXT:,} characters, got {text!r:.60}")
         hows = [how] * len(rows) if isinstance(how, str) else list(how)
+        own_scores = [None] * len(rows) if scores is None else [float(score) for score in scores]
         now = _now()
         with self._transaction() as connection:
             known = self._select("SELECT {} FROM log WHERE request = ? ORDER BY seq", request)
             if known:
                 return known
             connection.executemany(
-                "INSERT INTO log (request, row, label, who, time, note, how, model) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO log (request, row, label, who, time, note, how, model, score) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
-                    (request, int(row), int(label), by, now, note, how_one, int(model))
-                    for row, label, how_one in zip(rows, labels, hows, strict=True)
+                    (request, int(row), int(label), by, now, note, how_one, int(model), score)
+                    for row, label, how_one, score in zip(rows, labels, hows, own_scores, strict=True)
                 ],
             )
             return self._select("SELECT {} FROM log WHERE request = ? ORDER BY seq", request)

@@ -1,0 +1,50 @@
+"""A table as the matrix that a review learns from.
+
+Text columns are joined to one text before they are encoded. A column of text has rows of length 1 whatever it holds, so
+a title of ten words would weigh as much as an abstract of two hundred. Over three collections of abstracts, work saved at
+95 % recall is 0.80 with one text and 0.77 with two (``python -m benchmarks.review text``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from usmo.columns import TableEncoder
+from usmo.io import Sheet
+from usmo.io.libraries import polars
+
+
+def encoded(table: Any, encoder: TableEncoder | None = None) -> tuple[TableEncoder | None, Any]:
+    """The encoder, fitted to the table with its texts joined, and the matrix.
+
+    A CSR matrix is used as it is, with no encoder; one that is fitted already encodes the table as it is.
+    """
+    if sparse.issparse(table) and encoder is None:
+        return None, sparse.csr_matrix(table, dtype=np.float64)
+    if encoder is not None and hasattr(encoder, "columns_"):
+        return encoder, encoder.transform(table)
+    encoder = clone(TableEncoder() if encoder is None else encoder).fit(table)
+    texts = encoder.named("text")
+    if len(texts) > 1 and encoder.text == "tfidf":
+        table, name = join_texts(table, texts)
+        encoder = clone(encoder).set_params(text_columns=[name]).fit(table)
+    return encoder, encoder.transform(table)
+
+
+def join_texts(table: Any, names: list[str]) -> tuple[Any, str]:
+    """The table with these columns replaced by one text, and the name of that."""
+    joined = " + ".join(names)
+    if isinstance(table, Sheet):
+        pl = polars()
+        texts = table.frame.select(pl.concat_str(pl.col(names).cast(pl.String), separator="\n", ignore_nulls=True))
+        return table.drop(names).with_column(joined, texts.to_series()), joined
+    if hasattr(table, "select"):
+        pl = polars()
+        text = pl.concat_str(pl.col(names).cast(pl.String), separator="\n", ignore_nulls=True).alias(joined)
+        return table.with_columns(text).drop(names), joined
+    text = table[names].fillna("").astype(str).agg("\n".join, axis=1)
+    return table.drop(columns=names).assign(**{joined: text}), joined

@@ -309,7 +309,7 @@ class Review:
             self._synchronise()
             hows = [how if how is not None else self._held.get(row, ("", "chosen", 0.0))[1] for row in rows]
             version = 0 if self._model is None else self._model.version
-            scores = None if self._model is None else self._model.standardised(rows)
+            scores = None if self._model is None else self._model.standardised(rows).tolist()
             entries = self.store.record(
                 rows, values, by=by, note=note, how=hows, model=version, scores=scores, request=request
             )

@@ -1,6 +1,7 @@
-"""From labels to a ranking: fit the review's risk to the whole table, started from the last solution.
+"""From labels to a ranking: fit the review's risk to the table.
 
-A ranker has ``rank(X, kinds, start)``. Text and other sparse tables get a linear function, tables of numbers a kernel.
+A ranker has ``rank(X, kinds, start)``. Text and other sparse tables get a linear function, started from the last
+solution; tables of numbers get a kernel of learned trees and distances.
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ from scipy import sparse
 from usmo.core.arrays import Array
 from usmo.core.problem import Problem
 from usmo.core.solution import DualStart, Solution
-from usmo.fitting.fit import fit_columns
-from usmo.fitting.kernel import fit_kernel
+from usmo.estimators.pusvc import PUSVC
+from usmo.estimators.soft import fit_soft
+from usmo.fitting.newton import fit_newton
 from usmo.fitting.specification import Specification
-from usmo.kernels.kernel import Kernel
-from usmo.kernels.leaf_matrix import kernel_matrix
-from usmo.kernels.row_blocks import as_features
+from usmo.review.latent import LatentColumns
 from usmo.review.risk import ReviewRisk
 
 Kinds = NDArray[np.int8]
@@ -31,10 +31,14 @@ _TOLERANCE = 1e-2
 
 @dataclass(frozen=True)
 class Ranked:
-    """Decision values of all rows, higher for likelier positives, and where the next fit starts."""
+    """Decision values of all rows, higher for likelier positives, and where the next fit starts.
+
+    ``coef`` are the weights of the columns of X, if the model is linear.
+    """
 
     scores: Array
     start: Any = None
+    coef: Array | None = None
 
 
 class Ranker(Protocol):
@@ -45,31 +49,48 @@ class Ranker(Protocol):
 
 @dataclass(frozen=True)
 class LinearRanker:
-    """A linear function of the columns, for text."""
+    """A linear function of the columns and of latent ones, for text."""
 
     risk: ReviewRisk = field(default_factory=ReviewRisk)
+    latent: LatentColumns = field(default_factory=LatentColumns)
 
     def rank(self, X: Any, kinds: Kinds, start: Any = None) -> Ranked:
+        wide = self.latent.beside(X)
         problem = self.risk.problem(kinds)
         spec = Specification(kernel=None, solver="newton", tol=_TOLERANCE)
-        fit = fit_columns(problem, as_features(X), spec, start=_start(problem, start))
-        assert fit.coef is not None
-        return Ranked(np.asarray(X @ fit.coef).ravel(), _shares(problem, fit.solution))
+        fit = fit_newton(problem, wide, spec, start=_start(problem, start))
+        scores = np.asarray(wide @ fit.coef).ravel()
+        return Ranked(scores, _shares(problem, fit.solution), fit.coef[: X.shape[1]])
 
 
 @dataclass(frozen=True)
 class KernelRanker:
-    """A kernel classifier on standardised columns, for tables of numbers."""
+    """A classifier with the kernel "forest+rbf", for tables of numbers.
 
-    risk: ReviewRisk = field(default_factory=ReviewRisk)
+    Of the rows not yet reviewed, a random sample of ``most_open`` stands for all: they are many, and each says little.
+    """
+
+    risk: ReviewRisk = field(default_factory=lambda: ReviewRisk(lam=0.05))
+    n_trees: int = 100
+    most_open: int = 5000
+    seed: int = 0
 
     def rank(self, X: Any, kinds: Kinds, start: Any = None) -> Ranked:
-        problem = self.risk.problem(kinds)
-        kernel = Kernel("rbf", gamma=1.0 / X.shape[1])
-        spec = Specification(kernel=kernel, tol=_TOLERANCE)
-        begin = _start(problem, start)
-        fit = fit_kernel(problem, kernel_matrix(X, kernel), spec, start=None if begin is None else begin.sigma)
-        return Ranked(fit.solution.G + fit.solution.beta, _shares(problem, fit.solution))
+        rows = self._used(kinds)
+        own = kinds[rows]
+        weight = self.risk.weights(own, int(np.count_nonzero(kinds == 0)))
+        model = PUSVC(
+            lam=self.risk.lam, kernel="forest+rbf", gamma="auto", n_trees=self.n_trees, class_weight=None,
+            tol=_TOLERANCE, random_state=self.seed,
+        )  # fmt: skip
+        fitted = fit_soft(model, X[rows], (own == 1).astype(float), sample_weight=weight)
+        return Ranked(fitted.decision_function(X))
+
+    def _used(self, kinds: Kinds) -> NDArray[np.intp]:
+        """All rows with a label, and the sample of the others; the same rows from fit to fit."""
+        order = np.random.default_rng(self.seed).permutation(len(kinds))
+        open_rows = order[kinds[order] == 0][: self.most_open]
+        return np.union1d(np.flatnonzero(kinds != 0), open_rows)
 
 
 def _shares(problem: Problem, solution: Solution) -> tuple[Array, float]:

@@ -75,7 +75,7 @@ def _audited(rule: Audit, truth: NDArray[np.bool_], rng: np.random.Generator) ->
     while len(rows) < n:
         source: Index = audit_order if phase == "audit" else np.arange(n)
         batch = source[~done[source]][:step]
-        hit = np.flatnonzero(truth[batch]) if phase == "audit" else []
+        hit = np.flatnonzero(truth[batch] & (phase == "audit"))
         if len(hit):
             batch = batch[: int(hit[0]) + 1]  # the review goes back to the ranking at once
         done[batch] = True

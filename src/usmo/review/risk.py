@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from usmo.core.arrays import Array
 from usmo.core.problem import Problem
 
 
@@ -39,10 +40,14 @@ class ReviewRisk:
 
     def problem(self, kinds: NDArray[np.int8]) -> Problem:
         """b and c of rows of these kinds: 1 positive, 0 not reviewed, -1 rejected."""
-        positives, others = np.flatnonzero(kinds == 1), np.flatnonzero(kinds != 1)
-        mass = np.where(kinds[others] == -1, self.rejected, 1.0)
-        scale = 0.5 / (2.0 * self.lam)
-        c = np.zeros(len(kinds))
-        c[positives] = scale / len(positives)
-        c[others] = scale * mass / mass.sum()
+        c = self.weights(kinds, int(np.count_nonzero(kinds == 0))) / (2.0 * self.lam)
+        positives = np.flatnonzero(kinds == 1)
         return Problem(positives, np.arange(len(kinds)), c[positives], c)
+
+    def weights(self, kinds: NDArray[np.int8], n_open: int) -> Array:
+        """The weight of each row, with the sum 1; rows not reviewed that are a sample stand for ``n_open`` rows."""
+        positive, is_open = kinds == 1, kinds == 0
+        weight = np.where(positive, 0.0, np.where(is_open, n_open / max(1, int(is_open.sum())), self.rejected))
+        weight *= 0.5 / weight.sum()
+        weight[positive] = 0.5 / int(positive.sum())
+        return weight

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from usmo.core.arrays import Index
 from usmo.review.course import Course
 from usmo.review.stopping import QBCB, Audit, Rule
 
@@ -64,28 +63,21 @@ def _stopped(truth: NDArray[np.bool_], t: int, reviewed: NDArray[np.bool_], prom
 
 
 def _audited(rule: Audit, truth: NDArray[np.bool_], rng: np.random.Generator) -> Stopped:
-    """Ranked rows and random rows in turn, as the verdicts ask for them."""
+    """Ranked rows until the audit is due, then random rows to its end."""
     n = len(truth)
     step = max(1, n // _CHECKS)
-    audit_order = rng.permutation(n)
-    done = np.zeros(n, dtype=bool)
-    rows: list[int] = []
-    drawn: list[bool] = []
-    phase = "rank"
-    while len(rows) < n:
-        source: Index = audit_order if phase == "audit" else np.arange(n)
-        batch = source[~done[source]][:step]
-        hit = np.flatnonzero(truth[batch] & (phase == "audit"))
-        if len(hit):
-            batch = batch[: int(hit[0]) + 1]  # the review goes back to the ranking at once
-        done[batch] = True
-        rows.extend(batch.tolist())
-        drawn.extend([phase == "audit"] * len(batch))
-        seen = truth[rows]
-        verdict = rule.verdict(Course(n, seen, np.array(drawn)))
+    t = step
+    while t < n and rule.verdict(Course(n, truth[:t], np.zeros(t, dtype=bool))).phase == "rank":
+        t += step
+    t = min(t, n)
+    seen = np.concatenate([truth[:t], truth[t:][rng.permutation(n - t)]])
+    drawn = np.arange(n) >= t
+    end = t
+    while end < n:
+        verdict = rule.verdict(Course(n, seen[:end], drawn[:end]))
         if verdict.stop:
-            return _stopped(truth, len(rows), seen, verdict.recall)
-        phase = verdict.phase
+            return _stopped(truth, end, seen[:end], verdict.recall)
+        end += max(1, min(step, verdict.audit_rows or 1))
     return _stopped(truth, n, truth, None)
 
 

@@ -24,7 +24,6 @@ from usmo.review.course import Course
 _MOST_TESTS = 60
 """Tests of Buscar at one moment; it has one for each positive found."""
 
-PATIENCE = 1.0
 _SHORTEST_RUN = 10
 """Rows without a positive after which an audit may start."""
 
@@ -80,12 +79,13 @@ def promise(recall: float, confidence: float) -> str:
 class Audit:
     """Random rows among those left, with an exact bound (:mod:`usmo.review.audit`).
 
-    The audit starts when the ranking has found no positive in as many rows as one more positive costs the audit. It then
-    goes on to its end; positives that it finds delay that.
+    The audit starts when the ranking has found no positive in many rows: ``patience`` times the rows left, divided by
+    the number of positives that must not be missing. It then goes on to its end; positives that it finds delay that.
     """
 
     recall: float = 0.95
     confidence: float = 0.95
+    patience: float = 0.5
 
     def verdict(self, course: Course) -> Verdict:
         if least_missed(course.found, self.recall) > course.left:
@@ -102,7 +102,12 @@ class Audit:
         sample = f"the audit has {s:,} random rows with {x:,} positives"
         if needed == 0:
             return Verdict(
-                True, self.recall, self.confidence, [words, f"{sample}, whatever the ranking did"], 0, "audit"
+                True,
+                self.recall,
+                self.confidence,
+                [words, f"{sample}; this holds whatever the ranking did"],
+                0,
+                "audit",
             )
         reason = f"to say that {words}, the audit needs {needed:,} more random rows without a positive"
         return Verdict(False, self.recall, self.confidence, [reason, sample], needed, "audit")
@@ -114,7 +119,7 @@ class Audit:
     def _before(self, course: Course) -> Verdict:
         plan = recall_plan(course.left, course.found, self.recall, self._alpha)
         needed = plan.end(0)
-        patience = PATIENCE * course.left / least_missed(course.found, self.recall)
+        patience = self.patience * course.left / least_missed(course.found, self.recall)
         due = course.found > 0 and course.run >= max(_SHORTEST_RUN, patience)
         reasons = [
             f"to say that {promise(self.recall, self.confidence)}, an audit needs {needed:,} random rows without a "

@@ -2,7 +2,7 @@
 
 text       work saved at 95 % recall and mean time to discovery on three collections of abstracts, against a linear
            SVM on the reviewed documents, and random order
-tables     the same on six tables with a rare class, against PU bagging of trees, a linear SVM and random order
+tables     the same on six tables with a rare class, against PU bagging of trees and random order
 stopping   all stopping rules on the orders that ``text`` and ``tables`` left in --orders, and on made-up rankings
 latency    from a decision to the next candidate while a fit runs, and the time of a fit
 kills      a writing process is killed 200 times: decisions that were confirmed are in the store, each once

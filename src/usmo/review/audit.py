@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
+from scipy.stats import hypergeom
 
 from usmo.core.arrays import Array
 
@@ -109,19 +110,15 @@ def recall_plan(u: int, found: int, recall: float, alpha: float) -> AuditPlan:
 def most_missed(u: int, s: int, x: int, alpha: float) -> int:
     """The largest number of positives that can still be missing after s audit rows with x positives.
 
-    The bounds of all moments hold together with probability 1 - α: each is the promise of a plan that lets as many be
-    missing.
+    The exact bound of the hypergeometric distribution. It has the confidence 1 - α at one moment, not at all together,
+    as the ends of a plan have.
     """
     low, high = -1, u - s
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if s >= _missing_plan(u, middle, alpha).end(x) else (middle, high)
+        rejected = hypergeom.cdf(x, u, x + middle + 1, s) <= alpha
+        low, high = (low, middle) if rejected else (middle, high)
     return high
-
-
-@cache
-def _missing_plan(u: int, missing: int, alpha: float) -> AuditPlan:
-    return AuditPlan(u, lambda x: missing, alpha)
 
 
 def least_missed(found: int, recall: float) -> int:

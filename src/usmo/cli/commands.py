@@ -220,7 +220,7 @@ def report() -> None:
     "--rule",
     "rules",
     multiple=True,
-    type=click.Choice(["audit", "buscar", "qbcb", "irrelevant", "estimate"]),
+    type=click.Choice(["audit", "tail", "buscar", "qbcb", "irrelevant", "estimate"]),
     help="A stopping rule to try; may be given again. By default all.",
 )
 @click.option(

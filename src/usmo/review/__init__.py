@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from usmo.review.loop import Candidate, Review
     from usmo.review.refit import BackgroundRefit
-    from usmo.review.stopping import QBCB, RULES, Audit, Buscar, Estimate, Irrelevant, Verdict
+    from usmo.review.stopping import QBCB, RULES, Audit, Buscar, Estimate, Irrelevant, Tail, Verdict
     from usmo.review.store import Entry, Store, StoreError
     from usmo.review.what_is_left import Remaining
 
@@ -20,11 +20,12 @@ _HOME = {
     "BackgroundRefit": "refit", "Candidate": "loop", "Entry": "store", "Remaining": "what_is_left", "Review": "loop",
     "Store": "store", "StoreError": "store", "Verdict": "stopping", "RULES": "stopping", "Audit": "stopping",
     "Buscar": "stopping", "Estimate": "stopping", "Irrelevant": "stopping", "QBCB": "stopping",
+    "Tail": "stopping",
 }  # fmt: skip
 
 __all__ = [
     "QBCB", "RULES", "Audit", "BackgroundRefit", "Buscar", "Candidate", "Entry", "Estimate", "Irrelevant", "Remaining",
-    "Review", "Store", "StoreError", "Verdict",
+    "Review", "Store", "StoreError", "Tail", "Verdict",
 ]  # fmt: skip
 
 

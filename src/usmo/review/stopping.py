@@ -3,6 +3,7 @@
 Every rule has ``verdict(course)``. What the promise rests on:
 
     audit         random rows among those left (:mod:`usmo.review.audit`); no assumption about the ranking
+    tail          as buscar, with random rows at the end, which save work
     buscar        the ranking finds positives at least as fast as random order (Callaghan and Müller-Hansen 2020)
     qbcb          a control sample of positives drawn at random before the ranking (Lewis, Yang and Frieder 2021)
     irrelevant    nothing: n rows in a row without a positive
@@ -24,10 +25,13 @@ from usmo.review.course import Course
 _MOST_TESTS = 60
 """Tests of Buscar at one moment; it has one for each positive found."""
 
+_MOST_STARTS = 8
+"""Last positives after which the rows are tested as a sample."""
+
 _SHORTEST_RUN = 10
 """Rows without a positive after which an audit may start."""
 
-RuleName = Literal["audit", "buscar", "qbcb", "irrelevant", "estimate"]
+RuleName = Literal["audit", "tail", "buscar", "qbcb", "irrelevant", "estimate"]
 
 
 @dataclass(frozen=True)
@@ -129,6 +133,42 @@ class Audit:
             else "the ranking finds positives: go on",
         ]
         return Verdict(False, self.recall, self.confidence, reasons, needed, "audit" if due else "rank")
+
+
+@dataclass(frozen=True)
+class Tail:
+    """Buscar's test with random rows at the end of the review, on the same assumption, with exact ends.
+
+    The rows since a positive count as a random sample of the rows left then, ranked ones on the assumption that the
+    ranking finds positives at least as fast as random order. The end follows from the plan of an audit that started
+    there. As in Buscar, the test is made after each of the last positives, and one that is met suffices. When the
+    ranking has found no positive in ``patience`` times the rows left, divided by the number of positives that must not
+    be missing, rows come in random order. They find the last positives later than the ranking, which finds more of them
+    than the recall needs, and each of those makes the test start again.
+    """
+
+    recall: float = 0.95
+    confidence: float = 0.95
+    patience: float = 0.6
+
+    def verdict(self, course: Course) -> Verdict:
+        words = promise(self.recall, self.confidence)
+        assumed = "if the ranking finds positives at least as fast as random order would"
+        starts = np.concatenate([[0], np.flatnonzero(course.positive) + 1])[-_MOST_STARTS:]
+        needed = [self._needed(course, int(start)) for start in starts]
+        if course.found and min(needed) == 0:
+            return Verdict(True, self.recall, self.confidence, [f"{words}, {assumed}"], 0, "audit")
+        wait = self.patience * course.left / least_missed(course.found, self.recall)
+        phase: Literal["rank", "audit"] = (
+            "audit" if course.found and course.run >= max(_SHORTEST_RUN, wait) else "rank"
+        )
+        reason = f"to say that {words}, {assumed}, {min(needed):,} more rows without a positive are needed"
+        return Verdict(False, self.recall, self.confidence, [reason], min(needed), phase)
+
+    def _needed(self, course: Course, start: int) -> int:
+        before = int(course.positive[:start].sum())
+        plan = recall_plan(course.n_rows - start, before, self.recall, 1.0 - self.confidence)
+        return max(0, plan.end(course.found - before) - (course.reviewed - start))
 
 
 @dataclass(frozen=True)
@@ -252,7 +292,7 @@ class Estimate:
 
 
 RULES: dict[str, Callable[..., Rule]] = {
-    "audit": Audit, "buscar": Buscar, "qbcb": QBCB, "irrelevant": Irrelevant, "estimate": Estimate,
+    "audit": Audit, "tail": Tail, "buscar": Buscar, "qbcb": QBCB, "irrelevant": Irrelevant, "estimate": Estimate,
 }  # fmt: skip
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.cli.command_line import usmo
+from tests.cli.command_line import called
 from tests.review.tables import two_clouds
+from usmo.cli import main
 
 
 @pytest.fixture
@@ -24,12 +25,10 @@ def table(tmp_path):
 OPTIONS = ("--truth-column", "relevant", "--positive", "yes", "--id-column", "id", "--jobs", "1")
 
 
-def test_json_is_one_object_with_runs_and_their_mean(table, tmp_path):
+def test_json_is_one_object_with_runs_and_their_mean(table, tmp_path, capfd):
     page, store = tmp_path / "page.html", tmp_path / "runs.jsonl"
     more = ("--seeds", "2", "--json", "--output", str(page), "--store", str(store))
-    result = usmo("simulate", table, *OPTIONS, *more)
-    assert result.code == 0, result.err
-    value = json.loads(result.out)
+    value = json.loads(called(capfd, "simulate", table, *OPTIONS, *more))
     assert set(value) == {"runs", "mean"}
     assert [run["seed"] for run in value["runs"]] == [0, 1]
     assert set(value["runs"][0]) == {"seed", "wss95", "recall_at", "atd", "stopping"}
@@ -41,19 +40,18 @@ def test_json_is_one_object_with_runs_and_their_mean(table, tmp_path):
     assert "Simulated reviews" in text
     assert "http" not in text.replace("http-equiv", "")
     before = store.read_bytes()
-    again = usmo("simulate", table, *OPTIONS, *more)
-    assert json.loads(again.out) == value
+    assert json.loads(called(capfd, "simulate", table, *OPTIONS, *more)) == value
     assert store.read_bytes() == before
 
 
-def test_errors_name_the_option(table, tmp_path):
-    wrong = usmo("simulate", table, "--truth-column", "relevnt", "--positive", "yes")
-    assert wrong.code == 1
-    assert "--truth-column" in wrong.err
-    assert "relevant" in wrong.err
-    many = usmo("simulate", table, *OPTIONS, "--start", "15")
-    assert many.code == 2
-    assert "below the 15 positives" in many.err
+def test_errors_name_the_option(table, tmp_path, capfd):
     other = tmp_path / "no.jsonl"
     other.write_text("text\n")
-    assert "is not a file of simulated reviews" in usmo("simulate", table, *OPTIONS, "--store", str(other)).err
+    for code, message, *options in (
+        (1, "--truth-column: ", "--truth-column", "relevnt"),
+        (2, "below the 15 positives", *OPTIONS, "--start", "15"),
+        (1, "is not a file of simulated reviews", *OPTIONS, "--store", str(other)),
+    ):
+        capfd.readouterr()
+        assert main(["simulate", str(table), *options]) == code
+        assert message in capfd.readouterr().err

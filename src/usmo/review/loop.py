@@ -27,6 +27,9 @@ from usmo.review.strategies import Strategy, by_score, check_strategy, spread, u
 from usmo.review.what_is_left import Remaining, what_is_left
 from usmo.system import caller
 
+_AHEAD = 20
+"""Rows sorted per row asked for: strategies pass some over."""
+
 _HELD_SECONDS = 600.0
 """How long a row that was proposed to one person is not proposed to another."""
 
@@ -43,7 +46,8 @@ class Candidate(NamedTuple):
 class Model:
     """The ranking in use: scores of all rows, made from the log up to the entry ``seen``.
 
-    ``centre`` and ``spread`` are mean and standard deviation of the scores of open rows.
+    ``centre`` and ``spread`` are mean and standard deviation of the scores of open rows. ``coef`` are the weights of
+    the columns of X if the model is linear in them.
     """
 
     version: int
@@ -53,6 +57,7 @@ class Model:
     start: Any = None
     centre: float = 0.0
     spread: float = 1.0
+    coef: Array | None = None
 
     def standardised(self, rows: Any) -> Array:
         """The scores of rows in standard deviations of those of the rows that were open when the ranking was made."""
@@ -195,7 +200,7 @@ class Review:
         centre, spread = (float(open_scores.mean()), float(open_scores.std())) if len(open_scores) else (0.0, 0.0)
         with self._lock:
             if self._model is None or seen >= self._model.seen:
-                model = Model(1, ranked.scores, seen, None, ranked.start, centre, spread or 1.0)
+                model = Model(1, ranked.scores, seen, None, ranked.start, centre, spread or 1.0, ranked.coef)
                 expected = expected_positives(
                     *self.decisions.scored(), model.standardised(np.flatnonzero(kinds == 0))
                 )
@@ -256,14 +261,13 @@ class Review:
 
     def _ranked(self, model: Model, k: int, free: np.ndarray) -> list[tuple[int, str]]:
         """Rows by the strategy; control rows that come up are marked as such and passed over."""
-        kinds = self.decisions.for_training()
         hidden = set(self.decisions.hidden_control)
-        rows = np.flatnonzero(free | np.isin(np.arange(self.n_rows), list(hidden)))
-        ordered = (
-            uncertain_first(model.scores, rows, kinds)
-            if self.strategy == "uncertain"
-            else by_score(model.scores, rows)
-        )
+        free[list(hidden)] = True
+        rows = np.flatnonzero(free)
+        if self.strategy == "uncertain":
+            ordered = uncertain_first(model.scores, rows, self.decisions.for_training())
+        else:
+            ordered = by_score(model.scores, rows, _AHEAD * (k + len(hidden)))
         if self.strategy == "diverse" and len(ordered):
             ordered = spread(self.X, ordered, k)
         chosen: list[tuple[int, str]] = []
@@ -278,7 +282,7 @@ class Review:
                 chosen.append((row, self.strategy if self.strategy != "mixed" else "likely"))
                 taken.add(row)
                 if self.strategy == "mixed" and len(chosen) < k and self._random.random() < self.random_share:
-                    others = np.setdiff1d(np.flatnonzero(free), list(taken))
+                    others = np.setdiff1d(rows, [*taken, *hidden])
                     if len(others):
                         chosen.append((int(self._random.choice(others)), "random"))
                         taken.add(chosen[-1][0])

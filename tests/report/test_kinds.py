@@ -198,7 +198,7 @@ def test_the_page_goes_to_a_stream_as_to_a_file(model, rows, tmp_path):
 
 
 def test_without_jinja2_the_extra_is_named(model, rows, monkeypatch):
-    page._templates.cache_clear()
+    page.templates.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=re.escape('reports need Jinja2: pip install "usmo-learn[tables]"')):
         build(model=model, X=rows[0], known=rows[1])

@@ -15,6 +15,7 @@ import click
 
 from usmo.cli import failed
 from usmo.cli.options import (
+    COLUMNS,
     EMBEDDINGS,
     JSON,
     KERNEL,
@@ -85,7 +86,7 @@ def _command(module: str, example: str) -> Callable[[Callable[[], None]], click.
         @functools.wraps(declaration)
         def run(**options: Any) -> None:
             if "label_column" in options:
-                options["table"] = TableOptions(*(options.pop(name) for name in TableOptions._fields))
+                options["table"] = TableOptions(*(options.pop(name, None) for name in TableOptions._fields))
             getattr(importlib.import_module(f"usmo.cli.{module}"), declaration.__name__)(**options)
 
         return cli.command(epilog=f"\b\nExample: usmo {declaration.__name__} {example}")(run)
@@ -93,6 +94,7 @@ def _command(module: str, example: str) -> Callable[[Callable[[], None]], click.
     return declare
 
 
+_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 _REPORT = click.option("--report", help="Write a page with ranking, explanations and certificate to this file.")
 
 
@@ -203,6 +205,47 @@ def inspect() -> None:
 @PRINTING
 def report() -> None:
     """Write the report page of a saved MODEL and the table DATA that it was trained on."""
+
+
+@_command("simulate", "docs.csv.gz --truth-column relevant --positive yes --seeds 6 --output runs.html")
+@click.argument("data")
+@click.option("--truth-column", "label_column", required=True, help="The column with the true label of every row.")
+@click.option("--positive", default="1", show_default=True, help="Its value for a positive.")
+@COLUMNS
+@click.option(
+    "--seeds", type=click.IntRange(1), default=6, show_default=True, help="How many reviews, from seed 0 on."
+)
+@click.option(
+    "--start", type=click.IntRange(1), default=1, show_default=True, help="Positives known at the start."
+)
+@click.option(
+    "--strategy",
+    type=click.Choice(["likely", "mixed", "uncertain", "diverse"]),
+    default="likely",
+    show_default=True,
+    help="Which rows come next.",
+)
+@click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    type=click.Choice(["audit", "tail", "buscar", "qbcb", "irrelevant", "estimate"]),
+    help="A stopping rule to try; may be given again. By default all.",
+)
+@click.option(
+    "--recall", type=_SHARE, default=0.95, show_default=True, help="The recall that rules are to promise."
+)
+@click.option(
+    "--confidence", type=_SHARE, default=0.95, show_default=True, help="The confidence of their promise."
+)
+@click.option("--jobs", type=click.IntRange(1), help="Processes; as many as cores by default.")
+@click.option(
+    "--store", metavar="FILE", help="Keep finished reviews in this file and do not repeat those it holds."
+)
+@click.option("--output", metavar="FILE.html", help="Write a page with recall curves and all rules to this file.")
+@PRINTING
+def simulate() -> None:
+    """Review DATA against its known labels: how soon are the positives found, and where do rules stop?"""
 
 
 @_command("demo", "--report demo.html")

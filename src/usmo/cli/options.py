@@ -122,15 +122,7 @@ EMBEDDINGS = click.option(
     metavar="FILE.npy",
     help="A matrix of numbers with a row for each row of DATA, to learn from too.",
 )
-TABLE = together(
-    click.argument("data"),
-    click.option("--label-column", required=True, help="The column that says which rows are known positives."),
-    click.option("--positive", default="1", show_default=True, help="Its value for a known positive."),
-    click.option("--negative", help="Its value for a known negative; rows with any other value are unlabelled."),
-    click.option(
-        "--propensity-column",
-        help="A column with the probability that a positive is known, 0 to 1, for --scenario censored.",
-    ),
+COLUMNS = together(
     click.option("--id-column", help="A column that names the rows; not learnt from."),
     click.option("--ignore", multiple=True, help="A column not to learn from; may be given again."),
     click.option(
@@ -150,6 +142,17 @@ TABLE = together(
     ),
     READING,
 )  # fmt: skip
+TABLE = together(
+    click.argument("data"),
+    click.option("--label-column", required=True, help="The column that says which rows are known positives."),
+    click.option("--positive", default="1", show_default=True, help="Its value for a known positive."),
+    click.option("--negative", help="Its value for a known negative; rows with any other value are unlabelled."),
+    click.option(
+        "--propensity-column",
+        help="A column with the probability that a positive is known, 0 to 1, for --scenario censored.",
+    ),
+    COLUMNS,
+)
 SCENARIO = click.option(
     "--scenario",
     type=click.Choice(["case-control", "censored"]),

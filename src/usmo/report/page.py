@@ -94,7 +94,7 @@ def build(
     ranking_file : str
         A path, relative to the page, of a file with the ranking of all rows.
     """
-    templates = _templates()
+    environment = templates()
     check_model(model)
     check_options(top, sensitivity)
     table, labels = checked_table(X, known)
@@ -121,7 +121,7 @@ def build(
         made=str(datetime.datetime.now(datetime.timezone.utc).date()) if made is None else str(made),
         ranking_file=str(ranking_file),
     )  # fmt: skip
-    return _render(context, templates)
+    return _render(context, environment)
 
 
 def write(target: str | os.PathLike[str] | BinaryIO, **arguments: Any) -> None:
@@ -135,37 +135,53 @@ def write(target: str | os.PathLike[str] | BinaryIO, **arguments: Any) -> None:
     write_whole(path, build(**arguments).encode("utf-8"))
 
 
-def _render(context: ReportContext, templates: Any) -> str:
+def _render(context: ReportContext, environment: Any) -> str:
     markup = load_extra("markupsafe", "reports need Jinja2", "tables").Markup
-    style, script = (files("usmo.report").joinpath(name).read_text("utf-8") for name in ("style.css", "page.js"))
-    policy = (
-        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    style, script = page_files()
     sections = []
     for name, values in SECTIONS.items():
         heading, section = values(context)
-        text = templates.get_template(f"{name}.html").render(context=context, **section)
+        text = environment.get_template(f"{name}.html").render(context=context, **section)
         if text.strip():
             sections.append((name, heading, markup(text)))
-    page: str = templates.get_template("page.html").render(
+    page: str = environment.get_template("page.html").render(
         context=context,
         version=__version__,
-        policy=policy,
-        style=markup(style),
-        script=markup(script),
+        policy=content_policy(style, script),
+        style=style,
+        script=script,
         sections=sections,
     )
     return page
 
 
+def page_files() -> tuple[Any, Any]:
+    """The style sheet and the script, as markup."""
+    markup = load_extra("markupsafe", "reports need Jinja2", "tables").Markup
+    folder = files("usmo.report")
+    style, script = (markup(folder.joinpath(name).read_text("utf-8")) for name in ("style.css", "page.js"))
+    return style, script
+
+
+def content_policy(style: str, script: str) -> str:
+    """The Content-Security-Policy of a page with this style sheet and this script."""
+    return (
+        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
 @cache
-def _templates() -> Any:
-    """The templates, with automatic escaping. Jinja2 is loaded here, for the first report."""
+def templates(package: str = "usmo.report") -> Any:
+    """The templates of a package and of the report, with automatic escaping.
+
+    Jinja2 is loaded here, for the first page.
+    """
     jinja2 = load_extra("jinja2", "reports need Jinja2", "tables")
+    loader = jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in dict.fromkeys((package, "usmo.report"))])
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("usmo.report"), autoescape=True, finalize=clean,
-        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+        loader=loader, autoescape=True, finalize=clean, undefined=jinja2.StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     environment.filters.update(FILTERS)
     return environment

@@ -1,0 +1,54 @@
+"""How many positives are left, with an interval: from the audit if there is one, else as if the order were random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from usmo.review.audit import most_missed
+from usmo.review.course import Course
+from usmo.review.stopping import Buscar
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """Positives among the rows not yet reviewed.
+
+    ``estimate`` comes from the model's scores and is an indication. ``low`` and ``high`` bound the number with the
+    confidence given: without an assumption if ``guaranteed``, that is if random rows were audited; else on the
+    assumption that the ranking finds positives at least as fast as random order.
+    """
+
+    estimate: float
+    low: int
+    high: int
+    confidence: float
+    guaranteed: bool
+
+    @property
+    def sentence(self) -> str:
+        """The numbers in words."""
+        basis = (
+            "" if self.guaranteed else ", if the ranking finds positives at least as fast as random order would"
+        )
+        return (
+            f"about {self.estimate:.0f} positives are left, at most {self.high:,} with {100 * self.confidence:g} % "
+            f"confidence{basis}"
+        )
+
+
+def what_is_left(course: Course, confidence: float) -> Remaining:
+    """The estimate of the model, brought inside the interval."""
+    start = course.audit_start
+    if start is None:
+        high = Buscar(confidence=confidence).most(course) - course.found
+    else:
+        s, x = int(course.drawn.sum()), int(course.positive[course.drawn].sum())
+        other = int(course.positive[start:].sum()) - x  # found by the ranking since
+        high = most_missed(course.n_rows - start, s, x, 1.0 - confidence) - other
+    high = min(max(high, 0), course.left)
+    expected = course.expected
+    if expected is None:  # the rows reviewed so far tell nothing else
+        expected = course.left * (course.found + 0.5) / (course.reviewed + 1.0)
+    return Remaining(float(np.clip(expected, 0, high)), 0, high, confidence, start is not None)

@@ -1,0 +1,168 @@
+"""A row of the table as the page shows it: texts, values, and where its numbers lie among the known positives."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from usmo.core.arrays import Array, Index
+from usmo.io import Sheet
+from usmo.io.libraries import polars
+from usmo.io.prose import is_prose
+from usmo.report.formatting import clean, percent, shorten
+
+MOST_COLUMNS = 200
+"""Columns of a row that the page shows."""
+
+_LONGEST = 100_000
+"""Characters of a cell that the page shows."""
+
+_TITLE = "title"
+_TITLE_LENGTH = 300
+_FEWEST = 3
+"""Known positives from which a range of theirs is shown."""
+
+Cell = dict[str, Any]
+
+
+class Cards:
+    """The columns of a sheet, without those of label and ids."""
+
+    def __init__(self, sheet: Sheet, hidden: list[str], ids: list[str]) -> None:
+        self.sheet, self.ids = sheet, ids
+        self.names = [name for name in sheet.names if name not in hidden]
+        self._kinds = {name: self._kind(name) for name in self.names[:MOST_COLUMNS]}
+        self._sorted: dict[str, Array] = {}
+
+    def _kind(self, name: str) -> str:
+        if self.sheet.frame is None:
+            return "number"
+        pl = polars()
+        column = self.sheet.frame[name]
+        if column.dtype.is_numeric():
+            return "number"
+        if column.dtype == pl.String:
+            texts = column.drop_nulls()
+            return "text" if is_prose(texts.to_list()) else "category"
+        return "category" if column.dtype in (pl.Boolean, pl.Categorical) else "value"
+
+    @cached_property
+    def titled(self) -> str | None:
+        """The text column that names rows: the one called title, or the shortest."""
+        texts = [name for name, kind in self._kinds.items() if kind == "text"]
+        called = [name for name in texts if name.strip().lower() == _TITLE]
+        if called or not texts:
+            return called[0] if called else None
+        frame = self.sheet.frame
+        return min(texts, key=lambda name: float(frame[name].str.len_chars().mean() or math.inf))
+
+    @property
+    def text_columns(self) -> list[str]:
+        return [name for name, kind in self._kinds.items() if kind == "text"]
+
+    def title(self, row: int) -> str:
+        """A line that tells what a row is."""
+        if self.titled is not None:
+            return shorten(" ".join(clean(self.sheet.frame[self.titled][row] or "").split()), _TITLE_LENGTH)
+        cells = self.cells(row, np.empty(0, dtype=np.intp), most=4)
+        return ", ".join(f"{shorten(cell['name'], 30)} {shorten(cell['value'], 40)}" for cell in cells)
+
+    def cells(self, row: int, positives: Index, *, most: int = MOST_COLUMNS) -> list[Cell]:
+        """The values of a row; of a sparse matrix those that are not 0."""
+        names, values = self._values(row, most)
+        return [self._cell(name, value, positives) for name, value in zip(names, values, strict=True)]
+
+    def left_out(self, row: int) -> int:
+        """The columns that ``cells`` does not show."""
+        if sparse.issparse(self.sheet.matrix):
+            return max(0, int(self.sheet.matrix[[row]].nnz) - MOST_COLUMNS)
+        return max(0, len(self.names) - MOST_COLUMNS)
+
+    def _values(self, row: int, most: int) -> tuple[list[str], list[Any]]:
+        if self.sheet.frame is not None:
+            names = self.names[:most]
+            return names, list(self.sheet.frame.select(names).row(row)) if names else []
+        matrix = self.sheet.matrix
+        if sparse.issparse(matrix):
+            entries = matrix[[row]].tocoo()
+            columns, values = entries.col.tolist()[:most], entries.data.tolist()[:most]
+            return [self.sheet.matrix_names[j] for j in columns], values
+        names = [name for name in self.names if name in self.sheet.matrix_names][:most]
+        return names, [float(matrix[row, self.sheet.matrix_names.index(name)]) for name in names]
+
+    def _cell(self, name: str, value: Any, positives: Index) -> Cell:
+        kind = self._kinds.get(name, "number")
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return {"name": clean(name), "kind": "missing", "value": ""}
+        cell = {"name": clean(name), "kind": kind, "value": shorten(clean(_shown(value)), _LONGEST)}
+        if kind == "number" and len(positives) and not sparse.issparse(self.sheet.matrix):
+            cell["place"] = self._place(name, float(value), positives)
+        elif kind == "category" and len(positives):
+            cell["place"] = self._share(name, value, positives)
+        return cell
+
+    def _place(self, name: str, value: float, positives: Index) -> dict[str, Any] | None:
+        """Where a number lies: the shares of rows below it in words, and positions on a scale from 0 to 100."""
+        ordered = self._ordered(name)
+        own = self._numbers(name)[positives]
+        own = np.sort(own[np.isfinite(own)])
+        if not len(own) or not len(ordered) or not math.isfinite(value):
+            return None
+        among = [_below(values, value) for values in (own, ordered)]
+        words = f"above {percent(among[0])} of the known positives and {percent(among[1])} of all rows"
+        low, high = np.quantile(ordered, [0.01, 0.99])
+        low, high = min(low, own[0]), max(high, own[-1])
+        if len(own) < _FEWEST or not high > low:
+            return {"words": words, "among": among[0]}
+        marks = np.quantile(own, [0.0, 0.25, 0.5, 0.75, 1.0])
+        scale = np.clip(100.0 * (np.append(marks, value) - low) / (high - low), 0.0, 100.0).round(2).tolist()
+        return {"words": words, "among": among[0], "marks": scale[:5], "at": scale[5]}
+
+    def _share(self, name: str, value: Any, positives: Index) -> dict[str, Any]:
+        """How often a category occurs among the known positives and in all rows."""
+        column = self.sheet.frame[name]
+        own, everywhere = (int((some == value).sum() or 0) for some in (column[positives], column))
+        of_all = percent(everywhere / max(1, len(column)))
+        return {"words": f"{own:,} of {len(positives):,} known positives and {of_all} of all rows"}
+
+    def _numbers(self, name: str) -> Array:
+        return np.asarray(self.sheet.column(name), dtype=np.float64)
+
+    def _ordered(self, name: str) -> Array:
+        """All finite values of a column, sorted once."""
+        if name not in self._sorted:
+            values = self._numbers(name)
+            self._sorted[name] = np.sort(values[np.isfinite(values)])
+        return self._sorted[name]
+
+    def outside(self, row: int, positives: Index, *, most: int = 3) -> list[str]:
+        """Columns whose number lies outside the range of the known positives, the farthest first."""
+        names, values = self._values(row, MOST_COLUMNS)
+        if sparse.issparse(self.sheet.matrix) or len(positives) < _FEWEST:
+            return []
+        far = []
+        for name, value in zip(names, values, strict=True):
+            if self._kinds.get(name) != "number" or value is None or not math.isfinite(value):
+                continue
+            own = self._numbers(name)[positives]
+            own, ordered = own[np.isfinite(own)], self._ordered(name)
+            spread = float(np.subtract(*np.quantile(ordered, [0.9, 0.1]))) if len(own) else 0.0
+            if len(own) >= _FEWEST and spread > 0.0:
+                far.append((max(own.min() - value, value - own.max()) / spread, name))
+        return [clean(name) for distance, name in sorted(far, reverse=True)[:most] if distance > 0]
+
+
+def _below(ordered: Array, value: float) -> float:
+    """The share of sorted values below one; values equal to it count half."""
+    low, high = np.searchsorted(ordered, value, side="left"), np.searchsorted(ordered, value, side="right")
+    return float(low + high) / (2 * len(ordered))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return ", ".join(map(str, value[:8])) + ", …" if isinstance(value, list) and len(value) > 8 else str(value)

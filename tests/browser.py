@@ -83,9 +83,9 @@ class Browser:
         return found["result"].get("value")
 
     def wait(self, expression: str) -> Any:
-        """Wait until an expression is true in the page."""
-        message = f"{expression} did not become true"
-        return WebDriverWait(self.driver, _PATIENCE, 0.05).until(lambda _: self.run(expression), message)
+        """Wait until an expression is true in the page; while the page loads, it may raise errors."""
+        patience = WebDriverWait(self.driver, _PATIENCE, 0.05, ignored_exceptions=[RuntimeError])
+        return patience.until(lambda _: self.run(expression), f"{expression} did not become true")
 
     def press(self, *keys: str) -> None:
         """Keys on the keyboard, one after the other."""

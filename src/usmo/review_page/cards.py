@@ -36,6 +36,7 @@ class Cards:
         self.sheet, self.ids = sheet, ids
         self.names = [name for name in sheet.names if name not in hidden]
         self._kinds = {name: self._kind(name) for name in self.names[:MOST_COLUMNS]}
+        self._frame = None if sheet.frame is None else sheet.frame.select(self.names[:MOST_COLUMNS])
         self._sorted: dict[str, Array] = {}
 
     def _kind(self, name: str) -> str:
@@ -65,9 +66,15 @@ class Cards:
         return [name for name, kind in self._kinds.items() if kind == "text"]
 
     def title(self, row: int) -> str:
-        """A line that tells what a row is."""
+        """The title of a row; empty if the table has no text."""
+        if self.titled is None:
+            return ""
+        return shorten(" ".join(clean(self.sheet.frame[self.titled][row] or "").split()), _TITLE_LENGTH)
+
+    def about(self, row: int) -> str:
+        """A line that tells what a row is: its title, or its first values."""
         if self.titled is not None:
-            return shorten(" ".join(clean(self.sheet.frame[self.titled][row] or "").split()), _TITLE_LENGTH)
+            return self.title(row)
         cells = self.cells(row, np.empty(0, dtype=np.intp), most=4)
         return ", ".join(f"{shorten(cell['name'], 30)} {shorten(cell['value'], 40)}" for cell in cells)
 
@@ -83,9 +90,8 @@ class Cards:
         return max(0, len(self.names) - MOST_COLUMNS)
 
     def _values(self, row: int, most: int) -> tuple[list[str], list[Any]]:
-        if self.sheet.frame is not None:
-            names = self.names[:most]
-            return names, list(self.sheet.frame.select(names).row(row)) if names else []
+        if self._frame is not None:
+            return self.names[:most], list(self._frame.row(row))[:most] if self.names else []
         matrix = self.sheet.matrix
         if sparse.issparse(matrix):
             entries = matrix[[row]].tocoo()

@@ -64,8 +64,7 @@ class Desk:
         return self._answer(fields, candidate=self._candidate(fields))
 
     def _candidate(self, fields: Fields) -> Answer | None:
-        tab = fields.text("tab", requests.LONGEST_NAME, "")
-        for candidate in self.review.candidates(1, by=tab):
+        for candidate in self.review.candidates(1, by=_tab(fields)):
             return self.card(candidate.row, candidate.how)
         return None
 
@@ -100,7 +99,8 @@ class Desk:
         listed = [
             {
                 "row": row, "id": clean(self.review.ids[row]), "title": self.cards.title(row),
-                "label": int(kinds[row]), "decision": _entry(last[row]) if row in last else None,
+                "about": self.cards.about(row), "label": int(kinds[row]),
+                "decision": _entry(last[row]) if row in last else None,
             }
             for row in rows[offset : offset + requests.MOST_ROWS].tolist()
         ]  # fmt: skip
@@ -121,6 +121,7 @@ class Desk:
         row, label = fields.number("row", self.review.n_rows), int(fields.choice("label", _LABELS))
         request, after = fields.request(), fields.number("after", 2**53)
         name, note = self._name(fields), fields.text("note", requests.LONGEST_NOTE, "")
+        _tab(fields)  # before anything is recorded
         how = self._reopened.pop(row, None)
         try:
             entries = self.review.tell([row], [label], by=name, note=note, how=how, request=request, after=[after])
@@ -229,6 +230,11 @@ class Desk:
         whole = fields.choice("table", ("0", "1"), "0") == "1"
         data = self.listing.file(which, fields.text("q", requests.LONGEST_SEARCH, ""), format, whole=whole)
         return data, f"review-{which}.{format}", FORMATS[format]
+
+
+def _tab(fields: Fields) -> str:
+    """The name of a tab: rows that lie before one tab are not proposed to another."""
+    return fields.text("tab", requests.LONGEST_NAME, "")
 
 
 def _entry(entry: Entry) -> Answer:

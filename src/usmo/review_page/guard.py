@@ -10,6 +10,7 @@ from __future__ import annotations
 from http.cookies import CookieError, SimpleCookie
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -40,10 +41,6 @@ NO_SESSION = (
 )
 
 
-class _TooLarge(Exception):
-    """A body that is larger than its limit."""
-
-
 class Guard:
     """ASGI middleware around the whole application."""
 
@@ -61,12 +58,9 @@ class Guard:
             raise ValueError(f"only HTTP is served, got {scope['type']}")
         headers = Headers(scope=scope)
         refusal = self._refusal(scope, headers)
-        started = False
 
         async def answer(message: Message) -> None:
-            nonlocal started
             if message["type"] == "http.response.start":
-                started = True
                 own = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     own[name] = value
@@ -74,13 +68,11 @@ class Guard:
 
         if refusal is not None:
             await refusal(scope, receive, answer)
-            return
-        limit = LARGEST_IMPORT if scope["path"] == self._imports else LARGEST_BODY
-        try:
-            await self.app(scope, _limited(receive, limit), answer)
-        except _TooLarge:
-            if not started:
-                await _too_large(limit)(scope, receive, answer)
+        else:
+            await self.app(scope, _limited(receive, self._limit(scope["path"])), answer)
+
+    def _limit(self, path: str) -> int:
+        return LARGEST_IMPORT if path == self._imports else LARGEST_BODY
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """The answer to a request that goes no further."""
@@ -99,11 +91,10 @@ class Guard:
             return PlainTextResponse(NO_SESSION, 401) if path == "/" else _refuse(401, NO_SESSION)
         if not reads and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             return _refuse(415, "changes are sent as application/json")
-        limit = LARGEST_IMPORT if path == self._imports else LARGEST_BODY
-        length = headers.get("content-length", "0")
+        limit, length = self._limit(path), headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit() and len(length) < 16):
             return _refuse(400, "the Content-Length header is not a number")
-        return _too_large(limit) if int(length) > limit else None
+        return _refuse(413, _too_large(limit)) if int(length) > limit else None
 
     def _has_session(self, headers: Headers) -> bool:
         try:
@@ -117,8 +108,8 @@ def _refuse(status: int, why: str) -> Response:
     return JSONResponse({"error": why}, status)
 
 
-def _too_large(limit: int) -> Response:
-    return _refuse(413, f"the request is larger than {limit:,} bytes")
+def _too_large(limit: int) -> str:
+    return f"the request is larger than {limit:,} bytes"
 
 
 def _limited(receive: Receive, limit: int) -> Receive:
@@ -130,7 +121,7 @@ def _limited(receive: Receive, limit: int) -> Receive:
         message = await receive()
         size += len(message.get("body", b""))
         if size > limit:
-            raise _TooLarge
+            raise HTTPException(413, _too_large(limit))
         return message
 
     return limited

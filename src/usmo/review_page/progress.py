@@ -36,17 +36,30 @@ def progress(review: Review) -> dict[str, Any]:
     verdict, left = review.rule.verdict(course), what_is_left(course, review.confidence)
     audited = int(np.count_nonzero(course.drawn))
     plot = curve(course, left)
+    estimated = is_estimated(course)
     shapes = [[one.tag, one.attributes, one.text] for panel in plot.panels for one in panel.shapes]
     return {
         "stop": verdict.stop,
         "reasons": [_sentence(reason) for reason in verdict.reasons],
         "phase": verdict.phase,
         "audit": audit_words(course, audited, verdict.audit_rows),
-        "left": _sentence(left.sentence),
-        "estimate": round(left.estimate, 1),
+        "left": left_words(course, left),
+        "estimate": round(left.estimate, 1) if estimated else None,
         "most": left.high,
         "plot": {"height": plot.height, "title": plot.title, "description": plot.description, "shapes": shapes},
     }
+
+
+def is_estimated(course: Course) -> bool:
+    """Whether there is an estimate of what is left that rests on more than a few rows."""
+    return course.expected is not None or bool(course.drawn.any())
+
+
+def left_words(course: Course, left: Remaining) -> str:
+    """What is left, in words."""
+    if not is_estimated(course):
+        return "There is no estimate yet of how many positives are left: it needs some 50 reviewed rows."
+    return _sentence(left.sentence)
 
 
 def audit_words(course: Course, audited: int, needed: int | None) -> str:
@@ -61,21 +74,20 @@ def audit_words(course: Course, audited: int, needed: int | None) -> str:
 def curve(course: Course, left: Remaining) -> Plot:
     """Positives found against rows reviewed, with audited stretches shaded and the estimate of all as a dashed line."""
     found = np.concatenate([[0], np.cumsum(course.positive)]).astype(float)
-    whole = course.found + left.estimate
+    estimated = is_estimated(course)
+    whole = course.found + (left.estimate if estimated else 0.0)
     panel = Panel((0.0, max(20.0, 1.05 * course.reviewed)), (0.0, max(5.0, 1.2 * whole)), 22, _HEIGHT)
     for start, end in _stretches(course.drawn):
         panel.band(float(start), float(end), "band")
     panel.left_axis(whole=True)
-    if course.reviewed:
+    if estimated:
         at = panel.down(whole)
         panel.line(0, at, 100, at, "goal")
         panel.text("100%", at - 6, f"about {whole:.0f} in all", "end")
     panel.curve(*_corners(found), "p")
     panel.bottom_axis("rows reviewed", whole=True)
-    words = (
-        f"{count(course.found, 'positive')} found in {count(course.reviewed, 'reviewed row')}; about "
-        f"{whole:.0f} expected in all."
-    )
+    words = f"{count(course.found, 'positive')} found in {count(course.reviewed, 'reviewed row')}."
+    words += f" About {whole:.0f} expected in all." if estimated else ""
     return Plot("plot-found", _HEIGHT + 66, "Positives found against rows reviewed", words, [panel])
 
 

@@ -27,10 +27,10 @@ class Refused(Exception):
 
 
 class Fields:
-    """The fields of a JSON object or of a query."""
+    """The fields of a query, or of a JSON object, whose numbers are ``typed``."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = values
+    def __init__(self, values: Mapping[str, Any], *, typed: bool = False) -> None:
+        self._values, self._typed = values, typed
 
     @classmethod
     def of_json(cls, body: bytes) -> Fields:
@@ -40,7 +40,7 @@ class Fields:
             raise Refused(400, "the body must be JSON") from None
         if not isinstance(values, dict):
             raise Refused(400, f"the body must be a JSON object, got {type(values).__name__}")
-        return cls(values)
+        return cls(values, typed=True)
 
     def text(self, name: str, longest: int, default: str | None = None) -> str:
         value = self._values.get(name, default)
@@ -61,9 +61,9 @@ class Fields:
         return value
 
     def number(self, name: str, below: int, default: int | None = None) -> int:
-        """A whole number from 0, of JSON or of a query."""
+        """A whole number from 0."""
         value = self._values.get(name, default)
-        if isinstance(value, str) and _NUMBER.fullmatch(value):
+        if not self._typed and isinstance(value, str) and _NUMBER.fullmatch(value):
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < below:
             raise Refused(400, f"{name} must be a whole number from 0 to {below - 1}, got {value!r:.60}")

@@ -12,6 +12,8 @@ const HOW = {
   control: "A random row of the control sample",
 };
 
+const SHORTEST = 4; // letters of a word that is marked: "for" and "or" are everywhere
+
 let shown = null;
 
 export const current = () => shown;
@@ -30,8 +32,8 @@ export function show(card, history = []) {
   byId("actions").classList.toggle("idle", !card);
   for (const id of ["yes", "no", "later"]) byId(id).disabled = !card;
   if (!card) return showNone();
-  byId("card-how").replaceChildren(make("span", { class: "mark" }, how(card)), " row ", user(card.id));
-  byId("card-h").replaceChildren(user(card.title || card.id));
+  byId("card-how").replaceChildren(make("span", { class: "mark" }, how(card)), ...(card.title ? [" row ", user(card.id)] : []));
+  byId("card-h").replaceChildren(...(card.title ? [user(card.title)] : ["Row ", user(card.id)]));
   const texts = card.cells.filter((cell) => cell.kind === "text" && cell.name !== card.titled);
   byId("card-texts").replaceChildren(...texts.flatMap(textPart));
   const values = card.cells.filter((cell) => cell.kind !== "text");
@@ -115,7 +117,7 @@ async function explain(card) {
   if (why.kind === "close" && why.for.length) parts.push(make("small", {}, "The percentage is the share of open rows that are as close."));
   if (why.nearest.length) {
     const items = why.nearest.map((one) =>
-      make("li", {}, make("a", { href: `#row-${one.row}` }, user(one.title || one.id)), make("span", { class: "far" }, ` ${one.id}, distance ${one.distance}`)));
+      make("li", {}, make("a", { href: `#row-${one.row}` }, user(one.title || one.id)), make("span", { class: "far" }, `${one.title ? ` ${one.id},` : ","} distance ${one.distance}`)));
     parts.push(make("p", { class: "far" }, "Nearest known positives:"), make("ul", {}, ...items));
   }
   byId("why-body").replaceChildren(...parts);
@@ -130,7 +132,7 @@ function terms(list, side) {
 
 // Marks the words in the texts of the card.
 function highlight(words, side) {
-  const escaped = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/ /g, "\\W+"));
+  const escaped = words.filter((word) => word.length >= SHORTEST).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/ /g, "\\W+"));
   if (!escaped.length) return;
   escaped.sort((a, b) => b.length - a.length);
   const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(?:${escaped.join("|")})(?![\\p{L}\\p{N}])`, "giu");

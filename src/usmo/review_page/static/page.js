@@ -142,7 +142,7 @@ function onKey(event) {
   if (inField || !byId("keys").checked) return;
   if (event.key === "/") {
     event.preventDefault();
-    location.hash = "#rows";
+    history.pushState(null, "", "#rows"); // no hashchange: that would move the focus
     openView("rows", { focus: false });
     byId("q").focus();
   } else if (event.key === "m" && !byId("view-review").hidden) {

@@ -23,7 +23,7 @@ export function showState(state) {
 export async function refresh() {
   const state = await ask("/api/progress");
   showState(state);
-  byId("n-left").textContent = `≈ ${Math.round(state.estimate).toLocaleString("en")}`;
+  byId("n-left").textContent = state.estimate === null ? "–" : Math.round(state.estimate).toLocaleString("en");
   byId("short-verdict").textContent = `${state.stop ? "You may stop. " : ""}${state.reasons[0]}`;
   byId("short-verdict").classList.toggle("good", state.stop);
   byId("verdict").textContent = `${state.stop ? "The review may end." : "The review is not finished."} ${state.reasons[0]}`;

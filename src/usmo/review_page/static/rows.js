@@ -39,7 +39,7 @@ function line(row) {
   }
   return make(
     "tr", {},
-    make("th", { scope: "row" }, make("a", { href: `#row-${row.row}` }, user(row.title || row.id)), make("small", {}, user(row.id))),
+    make("th", { scope: "row" }, make("a", { href: `#row-${row.row}` }, user(row.title || row.id)), make("small", {}, user(row.title ? row.id : row.about))),
     make("td", {}, make("span", { class: `label l${row.label}` }, label), known),
     decision,
   );

@@ -94,7 +94,7 @@ def _command(module: str, example: str) -> Callable[[Callable[[], None]], click.
 
 
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
-_RULES = click.Choice(["audit", "buscar", "qbcb", "irrelevant", "estimate"])
+_RULES = click.Choice(["audit", "tail", "buscar", "qbcb", "irrelevant", "estimate"])
 _STRATEGY = click.option(
     "--strategy",
     type=click.Choice(["likely", "mixed", "uncertain", "diverse"]),

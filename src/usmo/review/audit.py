@@ -1,154 +1,126 @@
-"""How many positives a table can still hold, from rows drawn at random without replacement: valid at every moment.
+"""A random sample of the rows left, with an exact bound on what is missed that holds however often one looks.
 
-An audit row is the next unreviewed row of a random order of the table that was fixed before the review. Given what was
-reviewed before, it is a uniform draw from the u rows left, whatever the ranking did. If the table has T positives and F
-of them are found, it is positive with probability (T - F)/u. So every T has a likelihood L_T, the product over the
-audit rows. For weights w(T') that sum to one and were chosen before the first audit row,
+When the audit starts, F positives are found and u rows are left, K of them positive. From then on rows come in a random
+order that was fixed before the review. The audit ends after s_x rows if they held x positives or fewer. That is wrong
+if more positives are still missing than may be, K - x > a_x. The moments s_0 < s_1 < ... are the smallest with
 
-    e_T = Σ w(T')·L_T' / L_T
+    P(the audit ends wrongly | K) ≤ α      for every K,
 
-is a martingale of mean 1 under the true T. By Ville's inequality it ever exceeds 1/α with probability at most α
-(Robbins 1970; for sampling without replacement, Waudby-Smith and Ramdas 2020). The T with e_T < 1/α are a confidence
-set for all moments at once: one may look after every row, and stop, go back to the ranking or draw more as one likes.
-e_T is convex in T, because 1/L_T is, so the set is an interval.
+computed exactly from the hypergeometric distribution of the draws. Among the K for which ending with x is wrong the
+smallest, x + a_x + 1, ends wrongly most often. For it the probability is that of ending at an earlier moment, plus that
+of x positives at s_{x-1} and none from there to s_x.
 
-An audit that starts again after ranked rows has weights of its own, chosen from what is known then. The mean of such
-martingales with fixed weights is one too.
+Nothing is assumed about the ranking, nor about the decision to start the audit. Rows of the random order that were
+reviewed for another reason after the start count when the order comes to them, so that one may go on with the ranking
+meanwhile.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
+from scipy.stats import hypergeom
 
 from usmo.core.arrays import Array
-from usmo.review.course import Course
 
-_FIRST_PHASE = 0.8
-"""Weight of the first phase; the later ones have half of the rest each."""
-
-_NONE_MISSED = 0.75
-"""Weight of "all are found" at the start of a phase. With 45 found and 5 % allowed to be missing, 0.67 of the rows left
-are then audited; 0.63 if all the weight were there, and much more as soon as one is missed."""
+MOST_HITS = 60
+"""Positives in an audit for which the moment of ending is computed. With more, all rows are to be reviewed: there is
+little left to save."""
 
 
-@dataclass(frozen=True)
-class _Blocks:
-    """Audit rows in blocks: a positive, or consecutive negatives. ``u`` and ``found`` are from before the block."""
+class AuditPlan:
+    """The moments at which an audit of u rows may end; ``allowed`` says how many may be missing after x positives."""
 
-    time: NDArray[np.intp]
-    length: NDArray[np.intp]
-    positive: NDArray[np.bool_]
-    u: Array
-    found: Array
+    def __init__(self, u: int, allowed: Callable[[int], int], alpha: float) -> None:
+        self.u, self.allowed, self.alpha = u, allowed, alpha
+        self._ends: list[int] = []
 
-    @classmethod
-    def of(cls, course: Course) -> _Blocks:
-        at = np.flatnonzero(course.drawn)
-        positive = course.positive[at]
-        opens = np.ones(len(at), dtype=bool)
-        opens[1:] = (np.diff(at) > 1) | positive[1:] | positive[:-1]
-        first = np.flatnonzero(opens)
-        time = at[first]
-        found = np.concatenate([[0], np.cumsum(course.positive)])
-        lengths = np.diff(np.append(first, len(at)))
-        return cls(time, lengths, positive[first], course.n_rows - time.astype(float), found[time].astype(float))
+    def end(self, x: int) -> int:
+        """After how many rows the audit may end if they held x positives."""
+        if x > MOST_HITS:
+            return self.u
+        while len(self._ends) <= x:
+            self._ends.append(self._next())
+        return self._ends[x]
 
-    def log_likelihood(self, total: Array, since: int) -> Array:
-        """log L_T of each T in ``total``, from the blocks that start at or after the moment ``since``."""
-        used = self.time >= since
-        u, s, positive = self.u[used], self.length[used].astype(float), self.positive[used]
-        K = total[:, None] - self.found[used]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            hit = np.where(K > 0, np.log(np.maximum(K, 0.0)) - np.log(u), -np.inf)
-            passed = log_none(u, np.maximum(K, 0.0), s)
-        each = np.where(positive, hit, passed)
-        return np.where((K >= 0).all(axis=1), each.sum(axis=1), -np.inf)
-
-
-def log_none(u: Any, K: Any, s: Any) -> Array:
-    """log of the probability that s rows drawn from u without replacement hold none of K positives."""
-    rest = u - K - s
-    value = gammaln(u - K + 1) - gammaln(np.maximum(rest, 0.0) + 1) - gammaln(u + 1) + gammaln(u - s + 1)
-    return np.asarray(np.where(rest >= 0, value, -np.inf))
-
-
-class Evidence:
-    """What the audit rows of a course say about the number T of positives among the rows of the review."""
-
-    def __init__(self, course: Course, recall: float = 0.95) -> None:
-        self.course = course
-        self._blocks = _Blocks.of(course)
-        self._phases = [(since, *self._weights(since, recall)) for since in _phase_starts(course)]
-
-    def _weights(self, since: int, recall: float) -> tuple[Array, Array]:
-        """The T' of a phase and the logarithms of their weights, from the positives found before it."""
-        found = int(np.count_nonzero(self.course.positive[:since]))
-        most = self.course.n_rows - since
-        allowed = max(1.0, found * (1.0 - recall) / recall)
-        # a few missed, in proportion to how many may be
-        missed = np.unique(np.round(np.geomspace(1, max(1.0, min(most, 8.0 * allowed)), 40)))
-        falling = 0.5 ** (missed / allowed)
-        share = (1.0 - _NONE_MISSED) * falling / falling.sum()
-        return np.concatenate([[found], found + missed]), np.log(np.concatenate([[_NONE_MISSED], share]))
-
-    def log_e(self, total: Array, more: int = 0) -> Array:
-        """log e_T of each T in ``total``; ``more`` adds that many audit rows without a positive."""
-        total = np.atleast_1d(np.asarray(total, dtype=float))
-        parts = []
-        for k, (since, others, log_weight) in enumerate(self._phases):
-            share = _FIRST_PHASE if k == 0 else (1.0 - _FIRST_PHASE) * 0.5**k
-            both = self._log_likelihood(np.concatenate([others, total]), since, more)
-            alternative = logsumexp(both[: len(others)] + log_weight)
-            with np.errstate(invalid="ignore"):
-                ratio = alternative - both[len(others) :]
-            parts.append(np.log(share) + np.where(np.isneginf(both[len(others) :]), np.inf, ratio))
-        if not parts:
-            return np.zeros(len(total))
-        return np.asarray(logsumexp(np.array(parts), axis=0))
-
-    def _log_likelihood(self, total: Array, since: int, more: int) -> Array:
-        value = self._blocks.log_likelihood(total, since)
-        if more:
-            K = np.maximum(total - self.course.found, 0.0)
-            value = value + log_none(float(self.course.left), K, float(more))
-        return value
-
-    def rejects(self, total: int, alpha: float, more: int = 0) -> bool:
-        """Whether T and every larger number of positives is rejected."""
-        if total > self.course.found + self.course.left - more:
-            return True
-        at, above = self.log_e(np.array([total, total + 1.0]), more)
-        return bool(at >= -np.log(alpha) and above >= at)
-
-    def most(self, alpha: float) -> int:
-        """The largest number of positives among the rows of the review that is not rejected."""
-        low, high = self.course.found, self.course.found + self.course.left + 1
-        if self.rejects(low, alpha):  # cannot be by chance alone: the labels contradict a random order
-            return low
+    def _next(self) -> int:
+        x, before = len(self._ends), (self._ends[-1] if self._ends else 0)
+        K = x + self.allowed(x) + 1
+        if self.u < K:  # there are not so many rows
+            return max(before, x)
+        spent, mass = self._ended_before(K)
+        low, high = before - 1, self.u - (K - x) + 1  # at the latter, at most K - x - 1 rows are left
+        if mass * _none(self.u - before, K - x, 0) <= self.alpha - spent:
+            return max(before, x)
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if self.rejects(middle, alpha) else (middle, high)
-        return low
-
-    def rows_needed(self, total: int, alpha: float) -> int | None:
-        """How many more audit rows, if none of them is positive, reject T and all above; None if all rows do not."""
-        low, high = -1, self.course.left
-        if not self.rejects(total, alpha, high):
-            return None
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.rejects(total, alpha, middle) else (middle, high)
+            wrong = spent + mass * _none(self.u - before, K - x, max(0, middle - before))
+            low, high = (low, middle) if wrong <= self.alpha else (middle, high)
         return high
 
+    def _ended_before(self, K: int) -> tuple[float, float]:
+        """The probability of an end at one of the x moments so far, and that of going on with x positives.
 
-def _phase_starts(course: Course) -> list[int]:
-    """The moments at which audit rows begin: first, or after other rows."""
-    at = np.flatnonzero(course.drawn)
-    if not len(at):
-        return [course.reviewed]
-    return at[np.concatenate([[True], np.diff(at) > 1])].tolist()
+        ``alive`` has the probabilities of 0, 1, ..., x positives without an end; more never become x again.
+        """
+        x = len(self._ends)
+        alive = np.zeros(x + 1)
+        alive[0] = 1.0
+        spent, at = 0.0, 0
+        for j, end in enumerate(self._ends):
+            alive = alive @ _steps(self.u - at, K, end - at, x)
+            spent += float(alive[: j + 1].sum())
+            alive[: j + 1] = 0.0
+            at = end
+        return spent, float(alive[x])
+
+
+def _steps(u: int, K: int, s: int, most: int) -> Array:
+    """The probabilities to come from i positives to j, i, j ≤ most, by s draws from u rows with K - i positives."""
+    i, j = np.arange(most + 1)[:, None], np.arange(most + 1)[None, :]
+    k, d = np.maximum(K - i, 0), j - i
+    fits = (d >= 0) & (d <= np.minimum(k, s)) & (s - d <= u - k) & (i <= K)
+    d = np.where(fits, d, 0)
+    log_p = _choose(k, d) + _choose(u - k, np.where(fits, s - d, 0)) - _choose(u, s)
+    return np.where(fits, np.exp(log_p), 0.0)
+
+
+def _choose(n: Any, k: Any) -> Array:
+    n, k = np.maximum(n, k).astype(float), np.asarray(k, dtype=float)
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+
+def _none(u: int, K: int, s: int) -> float:
+    """The probability that s rows drawn from u without replacement hold none of K positives."""
+    if u - K < s:
+        return 0.0
+    return float(np.exp(gammaln(u - K + 1) - gammaln(u - K - s + 1) - gammaln(u + 1) + gammaln(u - s + 1)))
+
+
+@cache
+def recall_plan(u: int, found: int, recall: float, alpha: float) -> AuditPlan:
+    """The plan that promises a recall, for an audit that starts with this many positives found."""
+    return AuditPlan(u, lambda x: least_missed(found + x, recall) - 1, alpha)
+
+
+def most_missed(u: int, s: int, x: int, alpha: float) -> int:
+    """The largest number of positives that can still be missing after s audit rows with x positives.
+
+    The exact bound of the hypergeometric distribution. It has the confidence 1 - α at one moment, not at all together,
+    as the ends of a plan have.
+    """
+    low, high = -1, u - s
+    while high - low > 1:
+        middle = (low + high) // 2
+        rejected = hypergeom.cdf(x, u, x + middle + 1, s) <= alpha
+        low, high = (low, middle) if rejected else (middle, high)
+    return high
+
+
+def least_missed(found: int, recall: float) -> int:
+    """The smallest number of missed positives with which ``found`` is less than the share ``recall`` of all."""
+    return max(1, int(np.floor(found * (1.0 - recall) / recall + 1e-9)) + 1)

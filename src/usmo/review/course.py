@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 class Course:
     """Rows reviewed so far, of those that had no label at the start.
 
-    ``positive`` says for each reviewed row, in order, whether it is positive; ``drawn`` whether it was an audit row:
-    the next one of a random order of the table that was fixed before the review. ``n_rows`` counts the rows that had no
-    label at the start. ``expected`` is the number of positives that the model expects among the rest, if known.
-    ``control`` has an entry for each positive of a control sample: whether the ranking has come upon it.
+    ``positive`` says for each reviewed row, in order, whether it is positive. ``n_rows`` counts the rows that had no
+    label at the start. ``drawn`` marks the audit: the first rows, among those left when it started, of a random order
+    of the table that was fixed before the review. ``expected`` is the number of positives that the model expects among
+    the rest, if known. ``control`` has an entry for each positive of a control sample: whether the ranking has come
+    upon it.
     """
 
     n_rows: int
@@ -40,6 +41,12 @@ class Course:
         return self.n_rows - self.reviewed
 
     @cached_property
+    def audit_start(self) -> int | None:
+        """How many rows were reviewed before the first audit row; None without an audit."""
+        at = np.flatnonzero(self.drawn)
+        return int(at[0]) if len(at) else None
+
+    @cached_property
     def run(self) -> int:
         """The rows reviewed since the last positive."""
         hits = np.flatnonzero(self.positive)
@@ -48,9 +55,3 @@ class Course:
     def until(self, t: int) -> Course:
         """The course after its first t rows."""
         return Course(self.n_rows, self.positive[:t], self.drawn[:t], self.expected, self.control)
-
-
-def least_missed(found: int, recall: float) -> int:
-    """The smallest number of missed positives with which ``found`` is less than the share ``recall`` of all."""
-    missed = int(np.floor(found * (1.0 - recall) / recall + 1e-9)) + 1
-    return max(1, missed)

@@ -93,10 +93,14 @@ class Decisions:
         rows = np.array([r for r in self._first if self.known[r] == 0 and self.kinds[r] != 0], dtype=np.intp)
         positive = self.kinds[rows] == 1
         hows = np.array([self._first[r] for r in rows.tolist()], dtype=object)
-        # random rows count up to the first one without an answer: which rows people put off is not random
-        gap = self.next_audit_rows()[:1]
-        end = int(self._place[gap[0]]) if len(gap) else len(self.audit_order)
-        drawn = np.isin(hows, (AUDIT, CONTROL)) & (self._place[rows] < end)
+        audit = np.flatnonzero(np.isin(hows, (AUDIT, CONTROL)))
+        drawn = np.zeros(len(rows), dtype=bool)
+        if len(audit):
+            # up to the first row without an answer: which rows people put off is not random
+            gap = self.next_audit_rows()[:1]
+            end = int(self._place[gap[0]]) if len(gap) else len(self.audit_order)
+            since = int(audit[0])
+            drawn[since:] = self._place[rows[since:]] < end
         control = rows[(hows == CONTROL) & positive]
         came = np.array([row in self.again for row in control.tolist()], dtype=bool)
         return Course(n_rows, positive, drawn, expected, came)

@@ -58,7 +58,7 @@ def join_texts(table: Any, names: list[str]) -> tuple[Any, str]:
         pl = polars()
         texts = table.frame.select(pl.concat_str(pl.col(names).cast(pl.String), separator="\n", ignore_nulls=True))
         return table.drop(names).with_column(joined, texts.to_series()), joined
-    if hasattr(table, "select"):
+    if hasattr(table, "with_columns"):
         pl = polars()
         text = pl.concat_str(pl.col(names).cast(pl.String), separator="\n", ignore_nulls=True).alias(joined)
         return table.with_columns(text).drop(names), joined

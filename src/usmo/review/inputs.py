@@ -16,7 +16,7 @@ def checked_labels(labels: Any, n_rows: int) -> NDArray[np.int8]:
     values = np.asarray(labels)
     if values.shape != (n_rows,):
         raise ValueError(f"labels must have one entry for each of the {n_rows:,} rows, got shape {values.shape}")
-    values = np.where(missing(values), 0, values)
+    values = np.where(missing(values), 0, values.astype(object))
     try:
         numbers = values.astype(float)
     except (TypeError, ValueError):

@@ -22,7 +22,7 @@ from usmo.review.fingerprint import fingerprint
 from usmo.review.inputs import checked_decisions, checked_ids, checked_labels
 from usmo.review.rankers import Ranker, choose_ranker
 from usmo.review.results import decision_columns
-from usmo.review.stopping import QBCB, Audit, Rule, Verdict, make_rule
+from usmo.review.stopping import QBCB, Audit, Rule, Tail, Verdict, make_rule
 from usmo.review.store import Entry, Store
 from usmo.review.strategies import Strategy, by_score, check_strategy, spread, uncertain_first
 from usmo.review.what_is_left import Remaining, what_is_left
@@ -82,9 +82,9 @@ class Review:
         Which rows come next (:mod:`usmo.review.strategies`).
     random_share : float, default=0.1
         The share of random rows of the strategy "mixed".
-    rule : {"audit", "buscar", "qbcb", "irrelevant", "estimate"} or rule, default="audit"
-        The stopping rule (:mod:`usmo.review.stopping`). With "audit", random rows are proposed as soon as the ranking
-        finds few positives; with "qbcb" the review begins with a random sample.
+    rule : {"audit", "tail", "buscar", "qbcb", "irrelevant", "estimate"} or rule, default="audit"
+        The stopping rule (:mod:`usmo.review.stopping`). With "audit" and "tail", random rows are proposed when the
+        ranking finds no more positives; with "qbcb" the review begins with a random sample.
     recall, confidence : float, default=0.95
         The promise that the rule is to make.
     ranker : Ranker, optional
@@ -229,10 +229,10 @@ class Review:
         model = self._current()
         with self._lock:
             self._synchronise()
-            phase = self.stop().phase if isinstance(self.rule, Audit | QBCB) else "rank"
+            phase = self.stop().phase if isinstance(self.rule, Audit | Tail | QBCB) else "rank"
             free = self._free(by)
             if phase == "audit":
-                how = AUDIT if isinstance(self.rule, Audit) else CONTROL
+                how = CONTROL if isinstance(self.rule, QBCB) else AUDIT
                 rows = self.decisions.next_audit_rows()
                 chosen = [(int(row), how) for row in rows[free[rows]][:k]]
             else:

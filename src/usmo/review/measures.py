@@ -15,7 +15,7 @@ from usmo.core.arrays import Array
 
 def places_of(truth: Any) -> Array:
     """The places of the positives in an order, from the true labels along it."""
-    return np.flatnonzero(np.asarray(truth, dtype=bool)) + 1.0
+    return np.asarray(np.flatnonzero(np.asarray(truth, dtype=bool)) + 1, dtype=np.float64)
 
 
 def rows_until(places: Array, recall: float) -> int:

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from usmo.core.arrays import Index
 from usmo.review.course import Course
-from usmo.review.stopping import QBCB, Audit, Rule
+from usmo.review.stopping import QBCB, Audit, Rule, Tail
 
-_CHECKS = 200
-"""Moments at which a rule is asked, at most: every half per cent of the rows."""
+_CHECKS = 100
+"""Moments at which a rule is asked, at most: every per cent of the rows."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def replay(
     rule: Rule, truth: NDArray[np.bool_], seed: int = 0, expected: NDArray[np.float64] | None = None
 ) -> Stopped:
     """Run a rule along an order of rows, given by their true labels; ``expected`` is the model's estimate at each."""
-    if isinstance(rule, Audit):
+    if isinstance(rule, Audit | Tail):
         return _audited(rule, truth, np.random.default_rng(seed))
     if isinstance(rule, QBCB):
         return _controlled(rule, truth, np.random.default_rng(seed))
@@ -63,29 +62,24 @@ def _stopped(truth: NDArray[np.bool_], t: int, reviewed: NDArray[np.bool_], prom
     return Stopped(t, 1.0 - t / len(truth), float(reviewed.sum() / max(1, truth.sum())), promised)
 
 
-def _audited(rule: Audit, truth: NDArray[np.bool_], rng: np.random.Generator) -> Stopped:
-    """Ranked rows and random rows in turn, as the verdicts ask for them."""
+def _audited(rule: Audit | Tail, truth: NDArray[np.bool_], rng: np.random.Generator) -> Stopped:
+    """Ranked rows and random rows as the verdicts ask for them."""
     n = len(truth)
     step = max(1, n // _CHECKS)
-    audit_order = rng.permutation(n)
-    done = np.zeros(n, dtype=bool)
-    rows: list[int] = []
-    drawn: list[bool] = []
-    phase = "rank"
-    while len(rows) < n:
-        source: Index = audit_order if phase == "audit" else np.arange(n)
-        batch = source[~done[source]][:step]
-        hit = np.flatnonzero(truth[batch] & (phase == "audit"))
-        if len(hit):
-            batch = batch[: int(hit[0]) + 1]  # the review goes back to the ranking at once
+    random_order = rng.permutation(n)
+    done, drawn = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+    seen = np.zeros(n, dtype=bool)
+    t, phase, size = 0, "rank", step
+    while t < n:
+        source = random_order if phase == "audit" else np.arange(n)
+        batch = source[~done[source]][:size]
         done[batch] = True
-        rows.extend(batch.tolist())
-        drawn.extend([phase == "audit"] * len(batch))
-        seen = truth[rows]
-        verdict = rule.verdict(Course(n, seen, np.array(drawn)))
+        seen[t : t + len(batch)], drawn[t : t + len(batch)] = truth[batch], phase == "audit"
+        t += len(batch)
+        verdict = rule.verdict(Course(n, seen[:t], drawn[:t]))
         if verdict.stop:
-            return _stopped(truth, len(rows), seen, verdict.recall)
-        phase = verdict.phase
+            return _stopped(truth, t, seen[:t], verdict.recall)
+        phase, size = verdict.phase, max(1, min(step, verdict.audit_rows or step))
     return _stopped(truth, n, truth, None)
 
 

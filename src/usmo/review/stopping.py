@@ -3,6 +3,7 @@
 Every rule has ``verdict(course)``. What the promise rests on:
 
     audit         random rows among those left (:mod:`usmo.review.audit`); no assumption about the ranking
+    tail          as buscar, with random rows at the end, which save work
     buscar        the ranking finds positives at least as fast as random order (Callaghan and Müller-Hansen 2020)
     qbcb          a control sample of positives drawn at random before the ranking (Lewis, Yang and Frieder 2021)
     irrelevant    nothing: n rows in a row without a positive
@@ -18,13 +19,19 @@ from typing import Literal, Protocol
 import numpy as np
 from scipy.stats import binom, hypergeom
 
-from usmo.review.audit import Evidence
-from usmo.review.course import Course, least_missed
+from usmo.review.audit import least_missed, recall_plan
+from usmo.review.course import Course
 
 _MOST_TESTS = 60
 """Tests of Buscar at one moment; it has one for each positive found."""
 
-RuleName = Literal["audit", "buscar", "qbcb", "irrelevant", "estimate"]
+_MOST_STARTS = 8
+"""Last positives after which the rows are tested as a sample."""
+
+_SHORTEST_RUN = 10
+"""Rows without a positive after which an audit may start."""
+
+RuleName = Literal["audit", "tail", "buscar", "qbcb", "irrelevant", "estimate"]
 
 
 @dataclass(frozen=True)
@@ -74,55 +81,94 @@ def promise(recall: float, confidence: float) -> str:
 
 @dataclass(frozen=True)
 class Audit:
-    """Random rows among those left, with a bound that holds at every moment.
+    """Random rows among those left, with an exact bound (:mod:`usmo.review.audit`).
 
-    The audit starts when the last ``window`` of the rows brought at most ``share`` of the positives that may be
-    missing. A positive that it finds sends the review back to the ranking.
+    The audit starts when the ranking has found no positive in many rows: ``patience`` times the rows left, divided by
+    the number of positives that must not be missing. It then goes on to its end; positives that it finds delay that.
     """
 
     recall: float = 0.95
     confidence: float = 0.95
-    window: float = 0.05
-    share: float = 0.25
+    patience: float = 0.5
 
     def verdict(self, course: Course) -> Verdict:
-        missed = least_missed(course.found, self.recall)
-        alpha = 1.0 - self.confidence
-        if missed > course.left:
+        if least_missed(course.found, self.recall) > course.left:
             words = f"at least {100 * self.recall:g} % of the positives have been found"
             return Verdict(True, self.recall, 1.0, [f"{words}, because only {course.left:,} rows are left"], 0)
-        evidence = Evidence(course, self.recall)
-        drawn = int(np.count_nonzero(course.drawn))
-        if drawn and evidence.rejects(course.found + missed, alpha):
-            return Verdict(True, self.recall, self.confidence, [
-                promise(self.recall, self.confidence),
-                f"{drawn:,} rows drawn at random leave at most {evidence.most(alpha) - course.found:,} positives among "
-                f"the {course.left:,} rows left, whatever the ranking did",
-            ], 0, "audit")  # fmt: skip
-        needed = evidence.rows_needed(course.found + missed, alpha)
-        phase: Literal["rank", "audit"] = "audit" if self._tired(course, missed) else "rank"
-        return Verdict(False, self.recall, self.confidence, [
-            f"to say that {promise(self.recall, self.confidence)}, an audit needs {needed:,} more random rows without "
-            f"a positive among the {course.left:,} rows left",
-            "the ranking still finds positives: go on with it" if phase == "rank" else
-            "the ranking finds few positives now: an audit is due",
-        ], needed, phase)  # fmt: skip
+        start = course.audit_start
+        if start is None:
+            return self._before(course)
+        s, x = int(course.drawn.sum()), int(course.positive[course.drawn].sum())
+        before = int(course.positive[:start].sum())
+        plan = recall_plan(course.n_rows - start, before, self.recall, self._alpha)
+        needed = max(0, plan.end(x) - s)
+        words = promise(self.recall, self.confidence)
+        sample = f"the audit has {s:,} random rows with {x:,} positives"
+        if needed == 0:
+            return Verdict(
+                True,
+                self.recall,
+                self.confidence,
+                [words, f"{sample}; this holds whatever the ranking did"],
+                0,
+                "audit",
+            )
+        reason = f"to say that {words}, the audit needs {needed:,} more random rows without a positive"
+        return Verdict(False, self.recall, self.confidence, [reason, sample], needed, "audit")
 
-    def _tired(self, course: Course, missed: int) -> bool:
-        """Whether the ranking brings too little: few positives in the last ranked rows."""
-        window = max(10, int(np.ceil(self.window * course.n_rows)))
-        ranked = course.positive[~course.drawn]
-        if len(ranked) < window or not course.found:
-            return False
-        late = course.positive[course.drawn]
-        since_audit_hit = _ranked_since_audit_hit(course) if late.any() else window
-        return bool(np.count_nonzero(ranked[-window:]) <= self.share * missed and since_audit_hit >= window // 4)
+    @property
+    def _alpha(self) -> float:
+        return 1.0 - self.confidence
+
+    def _before(self, course: Course) -> Verdict:
+        plan = recall_plan(course.left, course.found, self.recall, self._alpha)
+        needed = plan.end(0)
+        patience = self.patience * course.left / least_missed(course.found, self.recall)
+        due = course.found > 0 and course.run >= max(_SHORTEST_RUN, patience)
+        reasons = [
+            f"to say that {promise(self.recall, self.confidence)}, an audit needs {needed:,} random rows without a "
+            f"positive among the {course.left:,} rows left",
+            "the ranking finds no more positives: an audit is due"
+            if due
+            else "the ranking finds positives: go on",
+        ]
+        return Verdict(False, self.recall, self.confidence, reasons, needed, "audit" if due else "rank")
 
 
-def _ranked_since_audit_hit(course: Course) -> int:
-    """Ranked rows reviewed since the audit last found a positive."""
-    last = int(np.flatnonzero(course.drawn & course.positive)[-1])
-    return int(np.count_nonzero(~course.drawn[last:]))
+@dataclass(frozen=True)
+class Tail:
+    """Buscar's test with random rows at the end of the review, on the same assumption, with exact ends.
+
+    The rows since a positive count as a random sample of the rows left then, ranked ones on the assumption that the
+    ranking finds positives at least as fast as random order. The end follows from the plan of an audit that started
+    there. As in Buscar, the test is made after each of the last positives, and one that is met suffices. When the
+    ranking has found no positive in ``patience`` times the rows left, divided by the number of positives that must not
+    be missing, rows come in random order. They find the last positives later than the ranking, which finds more of them
+    than the recall needs, and each of those makes the test start again.
+    """
+
+    recall: float = 0.95
+    confidence: float = 0.95
+    patience: float = 0.6
+
+    def verdict(self, course: Course) -> Verdict:
+        words = promise(self.recall, self.confidence)
+        assumed = "if the ranking finds positives at least as fast as random order would"
+        starts = np.concatenate([[0], np.flatnonzero(course.positive) + 1])[-_MOST_STARTS:]
+        needed = [self._needed(course, int(start)) for start in starts]
+        if course.found and min(needed) == 0:
+            return Verdict(True, self.recall, self.confidence, [f"{words}, {assumed}"], 0, "audit")
+        wait = self.patience * course.left / least_missed(course.found, self.recall)
+        phase: Literal["rank", "audit"] = (
+            "audit" if course.found and course.run >= max(_SHORTEST_RUN, wait) else "rank"
+        )
+        reason = f"to say that {words}, {assumed}, {min(needed):,} more rows without a positive are needed"
+        return Verdict(False, self.recall, self.confidence, [reason], min(needed), phase)
+
+    def _needed(self, course: Course, start: int) -> int:
+        before = int(course.positive[:start].sum())
+        plan = recall_plan(course.n_rows - start, before, self.recall, 1.0 - self.confidence)
+        return max(0, plan.end(course.found - before) - (course.reviewed - start))
 
 
 @dataclass(frozen=True)
@@ -246,7 +292,7 @@ class Estimate:
 
 
 RULES: dict[str, Callable[..., Rule]] = {
-    "audit": Audit, "buscar": Buscar, "qbcb": QBCB, "irrelevant": Irrelevant, "estimate": Estimate,
+    "audit": Audit, "tail": Tail, "buscar": Buscar, "qbcb": QBCB, "irrelevant": Irrelevant, "estimate": Estimate,
 }  # fmt: skip
 
 

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 
 _APPLICATION_ID = 0x75736D6F  # "usmo"
 _FORMAT = 1
-_BUSY_SECONDS = 30.0
-"""How long a writer waits for another one."""
+_BUSY_SECONDS = 60.0
+"""How long a writer waits for others. A decision takes some milliseconds."""
 
 _SCHEMA = f"""
 PRAGMA application_id = {_APPLICATION_ID};
@@ -121,6 +121,9 @@ class Store:
             raise StoreError(f"the review file {self.path} cannot be opened ({error})") from error
         try:
             self._prepare(fingerprint)
+        except sqlite3.OperationalError as error:
+            self.close()
+            raise StoreError(f"the review file {self.path} cannot be used ({error})") from error
         except sqlite3.DatabaseError as error:
             self.close()
             raise StoreError(f"{self.path} is not a review file ({error}): give another --store") from error
@@ -131,24 +134,24 @@ class Store:
     def _prepare(self, fingerprint: Mapping[str, str] | None) -> None:
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
             self._connection.execute(f"PRAGMA {pragma}")
-        with self._transaction() as connection:
-            application = connection.execute("PRAGMA application_id").fetchone()[0]
-            tables = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
-            if tables == 0:
-                for statement in _statements(_SCHEMA):
-                    connection.execute(statement)
-                _put(connection, "fingerprint", dict(fingerprint or {}))
-                return
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if application != _APPLICATION_ID or version != _FORMAT:
-                what = (
-                    f"review of format {version}"
-                    if application == _APPLICATION_ID
-                    else "database of another program"
-                )
-                raise StoreError(f"{self.path} is a {what}, this version reads reviews of format {_FORMAT}")
-            if fingerprint is not None:
-                refuse_other_table(_get(connection, "fingerprint", {}), fingerprint, str(self.path))
+        if self._is_empty():  # only then is the lock of writers needed: they may be busy
+            with self._transaction() as connection:
+                if self._is_empty():
+                    for statement in _statements(_SCHEMA):
+                        connection.execute(statement)
+                    _put(connection, "fingerprint", dict(fingerprint or {}))
+        application, version = (
+            self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+        )
+        if application != _APPLICATION_ID or version != _FORMAT:
+            is_review = application == _APPLICATION_ID
+            what = f"review of format {version}" if is_review else "database of another program"
+            raise StoreError(f"{self.path} is a {what}, this version reads reviews of format {_FORMAT}")
+        if fingerprint is not None:
+            refuse_other_table(_get(self._connection, "fingerprint", {}), fingerprint, str(self.path))
+
+    def _is_empty(self) -> bool:
+        return not self._connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -239,6 +242,10 @@ class Store:
 
     def setting(self, name: str, default: Any) -> Any:
         """A value kept with the review. The first caller's ``default`` becomes it."""
+        with self._lock:
+            value = _get(self._connection, name, None)
+        if value is not None:
+            return value
         with self._transaction() as connection:
             value = _get(connection, name, None)
             if value is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from usmo.review.audit import Evidence
+from usmo.review.audit import most_missed
 from usmo.review.course import Course
 from usmo.review.stopping import Buscar
 
@@ -40,10 +40,15 @@ class Remaining:
 
 def what_is_left(course: Course, confidence: float) -> Remaining:
     """The estimate of the model, brought inside the interval."""
-    audited = bool(course.drawn.any())
-    most = Evidence(course).most(1.0 - confidence) if audited else Buscar(confidence=confidence).most(course)
-    high = min(most - course.found, course.left)
+    start = course.audit_start
+    if start is None:
+        high = Buscar(confidence=confidence).most(course) - course.found
+    else:
+        s, x = int(course.drawn.sum()), int(course.positive[course.drawn].sum())
+        other = int(course.positive[start:].sum()) - x  # found by the ranking since
+        high = most_missed(course.n_rows - start, s, x, 1.0 - confidence) - other
+    high = min(max(high, 0), course.left)
     expected = course.expected
     if expected is None:  # the rows reviewed so far tell nothing else
         expected = course.left * (course.found + 0.5) / (course.reviewed + 1.0)
-    return Remaining(float(np.clip(expected, 0, high)), 0, high, confidence, audited)
+    return Remaining(float(np.clip(expected, 0, high)), 0, high, confidence, start is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -29,6 +29,23 @@ _FEWEST = 3
 Cell = dict[str, Any]
 
 
+class _Scale(NamedTuple):
+    """The finite values of a column, sorted, and some of their quantiles."""
+
+    ordered: Array
+    low: float
+    high: float
+    spread: float
+
+    @classmethod
+    def of(cls, values: Array) -> _Scale:
+        ordered = np.sort(values[np.isfinite(values)])
+        if not len(ordered):
+            return cls(ordered, 0.0, 0.0, 0.0)
+        first, tenth, ninth, last = np.quantile(ordered, [0.01, 0.1, 0.9, 0.99]).tolist()
+        return cls(ordered, first, last, ninth - tenth)
+
+
 class Cards:
     """The columns of a sheet, without those of label and ids."""
 
@@ -37,7 +54,7 @@ class Cards:
         self.names = [name for name in sheet.names if name not in hidden]
         self._kinds = {name: self._kind(name) for name in self.names[:MOST_COLUMNS]}
         self._frame = None if sheet.frame is None else sheet.frame.select(self.names[:MOST_COLUMNS])
-        self._sorted: dict[str, Array] = {}
+        self._scales: dict[str, _Scale] = {}
 
     def _kind(self, name: str) -> str:
         if self.sheet.frame is None:
@@ -97,8 +114,8 @@ class Cards:
             entries = matrix[[row]].tocoo()
             columns, values = entries.col.tolist()[:most], entries.data.tolist()[:most]
             return [self.sheet.matrix_names[j] for j in columns], values
-        names = [name for name in self.names if name in self.sheet.matrix_names][:most]
-        return names, [float(matrix[row, self.sheet.matrix_names.index(name)]) for name in names]
+        names = [name for name in self.names if name in self._matrix_places][:most]
+        return names, [float(matrix[row, self._matrix_places[name]]) for name in names]
 
     def _cell(self, name: str, value: Any, positives: Index) -> Cell:
         kind = self._kinds.get(name, "number")
@@ -113,20 +130,19 @@ class Cards:
 
     def _place(self, name: str, value: float, positives: Index) -> dict[str, Any] | None:
         """Where a number lies: the shares of rows below it in words, and positions on a scale from 0 to 100."""
-        ordered = self._ordered(name)
+        scale = self._scale(name)
         own = self._numbers(name)[positives]
         own = np.sort(own[np.isfinite(own)])
-        if not len(own) or not len(ordered) or not math.isfinite(value):
+        if not len(own) or not math.isfinite(value):
             return None
-        among = [_below(values, value) for values in (own, ordered)]
+        among = [_below(values, value) for values in (own, scale.ordered)]
         words = f"above {percent(among[0])} of the known positives and {percent(among[1])} of all rows"
-        low, high = np.quantile(ordered, [0.01, 0.99])
-        low, high = min(low, own[0]), max(high, own[-1])
+        low, high = min(scale.low, own[0]), max(scale.high, own[-1])
         if len(own) < _FEWEST or not high > low:
             return {"words": words, "among": among[0]}
         marks = np.quantile(own, [0.0, 0.25, 0.5, 0.75, 1.0])
-        scale = np.clip(100.0 * (np.append(marks, value) - low) / (high - low), 0.0, 100.0).round(2).tolist()
-        return {"words": words, "among": among[0], "marks": scale[:5], "at": scale[5]}
+        at = np.clip(100.0 * (np.append(marks, value) - low) / (high - low), 0.0, 100.0).round(2).tolist()
+        return {"words": words, "among": among[0], "marks": at[:5], "at": at[5]}
 
     def _share(self, name: str, value: Any, positives: Index) -> dict[str, Any]:
         """How often a category occurs among the known positives and in all rows."""
@@ -135,15 +151,20 @@ class Cards:
         of_all = percent(everywhere / max(1, len(column)))
         return {"words": f"{own:,} of {len(positives):,} known positives and {of_all} of all rows"}
 
+    @cached_property
+    def _matrix_places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.sheet.matrix_names)}
+
     def _numbers(self, name: str) -> Array:
+        if self.sheet.frame is None and name in self._matrix_places:
+            return np.asarray(self.sheet.matrix[:, self._matrix_places[name]], dtype=np.float64)
         return np.asarray(self.sheet.column(name), dtype=np.float64)
 
-    def _ordered(self, name: str) -> Array:
-        """All finite values of a column, sorted once."""
-        if name not in self._sorted:
-            values = self._numbers(name)
-            self._sorted[name] = np.sort(values[np.isfinite(values)])
-        return self._sorted[name]
+    def _scale(self, name: str) -> _Scale:
+        """The scale of a column, made once."""
+        if name not in self._scales:
+            self._scales[name] = _Scale.of(self._numbers(name))
+        return self._scales[name]
 
     def outside(self, row: int, positives: Index, *, most: int = 3) -> list[str]:
         """Columns whose number lies outside the range of the known positives, the farthest first."""
@@ -155,8 +176,7 @@ class Cards:
             if self._kinds.get(name) != "number" or value is None or not math.isfinite(value):
                 continue
             own = self._numbers(name)[positives]
-            own, ordered = own[np.isfinite(own)], self._ordered(name)
-            spread = float(np.subtract(*np.quantile(ordered, [0.9, 0.1]))) if len(own) else 0.0
+            own, spread = own[np.isfinite(own)], self._scale(name).spread
             if len(own) >= _FEWEST and spread > 0.0:
                 far.append((max(own.min() - value, value - own.max()) / spread, name))
         return [clean(name) for distance, name in sorted(far, reverse=True)[:most] if distance > 0]

@@ -115,6 +115,7 @@ const next = () =>
   });
 
 function openView(name, { focus = true } = {}) {
+  if (byId(`view-${name}`).hidden) window.scrollTo({ top: 0 });
   for (const view of VIEWS) byId(`view-${view}`).hidden = view !== name;
   for (const link of document.querySelectorAll("nav a")) {
     if (link.hash === `#${name}`) link.setAttribute("aria-current", "page");

@@ -4,15 +4,14 @@ import re
 
 import numpy as np
 import pytest
+from selenium.webdriver.common.keys import Keys
 
+from tests.browser import Browser, needs_browser
 from tests.oracles import random_table
-from tests.report import chromium
 from usmo import PUSVC, LinearPUSVC
 from usmo.report import write
 
-pytestmark = pytest.mark.skipif(
-    chromium.program() is None, reason=f"no browser: none of {', '.join(chromium.PROGRAMS)} is installed"
-)
+pytestmark = needs_browser
 
 IDS = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a very long identifier " * 5, "10", "9"]
 
@@ -46,7 +45,7 @@ CONTRAST = """
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    browser = chromium.Browser(tmp_path_factory.mktemp("profile"))
+    browser = Browser(tmp_path_factory.mktemp("profile"))
     yield browser
     browser.close()
 
@@ -139,11 +138,11 @@ def test_the_filter_shows_rows_that_hold_all_words(browser, page):
     browser.open(page)
     total = len(column(browser, 0))
     browser.run("document.getElementById('filter').focus()")
-    browser.type("ROW-")
+    browser.press("ROW-")
     found = column(browser, 1)
     everything = browser.run("[...document.querySelectorAll('#ranking tbody tr')].map((row) => row.textContent)")
     assert len(found) == sum("row-" in text.lower() for text in everything)
-    browser.type(" nothing-has-this")
+    browser.press(" nothing-has-this")
     assert column(browser, 1) == []
     assert browser.run("document.getElementById('filter-status').textContent") == f"0 of {total} rows"
     browser.run("const f = document.getElementById('filter'); f.value = ''; f.dispatchEvent(new Event('input'))")
@@ -155,7 +154,7 @@ def test_the_keyboard_alone_reaches_and_sorts_the_list(browser, page):
     browser.open(page)
     seen = []
     for _ in range(60):
-        browser.press("Tab", 9)
+        browser.press(Keys.TAB)
         now = browser.run("document.activeElement.closest('th')?.className ?? document.activeElement.id")
         seen.append(now)
         if now == "c-score":
@@ -164,16 +163,16 @@ def test_the_keyboard_alone_reaches_and_sorts_the_list(browser, page):
     assert "filter" in seen
     outline = browser.run("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
-    browser.press("Enter", 13, "\r")
+    browser.press(Keys.ENTER)
     assert heads(browser)[2] == "descending"
-    browser.press("Enter", 13, "\r")
+    browser.press(Keys.ENTER)
     assert heads(browser)[2] == "ascending"
 
 
 def test_enter_in_the_filter_does_not_leave_the_page(browser, page):
     browser.open(page)
     browser.run("document.getElementById('filter').focus()")
-    browser.press("Enter", 13, "\r")
+    browser.press(Keys.ENTER)
     assert browser.run("location.href") == page.as_uri()
     assert browser.problems == []
 

@@ -95,6 +95,20 @@ def _command(module: str, example: str) -> Callable[[Callable[[], None]], click.
 
 
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+_RULES = click.Choice(["audit", "tail", "buscar", "qbcb", "irrelevant", "estimate"])
+_STRATEGY = click.option(
+    "--strategy",
+    type=click.Choice(["likely", "mixed", "uncertain", "diverse"]),
+    default="likely",
+    show_default=True,
+    help="Which rows come next.",
+)
+_RECALL = click.option(
+    "--recall", type=_SHARE, default=0.95, show_default=True, help="The recall that rules are to promise."
+)
+_CONFIDENCE = click.option(
+    "--confidence", type=_SHARE, default=0.95, show_default=True, help="The confidence of their promise."
+)
 _REPORT = click.option("--report", help="Write a page with ranking, explanations and certificate to this file.")
 
 
@@ -207,6 +221,40 @@ def report() -> None:
     """Write the report page of a saved MODEL and the table DATA that it was trained on."""
 
 
+@_command("review", "docs.csv --label-column known --positive yes --id-column id --store my.review")
+@click.argument("data")
+@click.option("--label-column", required=True, help="The column that says which rows are known positives.")
+@click.option("--positive", default="1", show_default=True, help="Its value for a known positive.")
+@click.option("--negative", help="Its value for a known negative; rows with any other value are reviewed.")
+@COLUMNS
+@click.option(
+    "--store", metavar="FILE", help="File of the decisions; one that exists is continued. By default DATA.review."
+)
+@_STRATEGY
+@click.option(
+    "--random-share",
+    type=_SHARE,
+    default=0.1,
+    show_default=True,
+    help="The share of random rows of --strategy mixed.",
+)
+@click.option(
+    "--rule", type=_RULES, default="audit", show_default=True, help="The rule that says when the review may end."
+)
+@_RECALL
+@_CONFIDENCE
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where the server listens.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Its port; 0 is a free one."
+)
+@click.option("--allow-remote", is_flag=True, help="Allow a --host that other machines can reach.")
+@click.option("--browser/--no-browser", default=True, help="Open the page in the browser.")
+@SEED
+@PRINTING
+def review() -> None:
+    """Review the rows of DATA on a local page, the likeliest positives first, and learn when to stop."""
+
+
 @_command("simulate", "docs.csv.gz --truth-column relevant --positive yes --seeds 6 --output runs.html")
 @click.argument("data")
 @click.option("--truth-column", "label_column", required=True, help="The column with the true label of every row.")
@@ -218,26 +266,16 @@ def report() -> None:
 @click.option(
     "--start", type=click.IntRange(1), default=1, show_default=True, help="Positives known at the start."
 )
-@click.option(
-    "--strategy",
-    type=click.Choice(["likely", "mixed", "uncertain", "diverse"]),
-    default="likely",
-    show_default=True,
-    help="Which rows come next.",
-)
+@_STRATEGY
 @click.option(
     "--rule",
     "rules",
     multiple=True,
-    type=click.Choice(["audit", "tail", "buscar", "qbcb", "irrelevant", "estimate"]),
+    type=_RULES,
     help="A stopping rule to try; may be given again. By default all.",
 )
-@click.option(
-    "--recall", type=_SHARE, default=0.95, show_default=True, help="The recall that rules are to promise."
-)
-@click.option(
-    "--confidence", type=_SHARE, default=0.95, show_default=True, help="The confidence of their promise."
-)
+@_RECALL
+@_CONFIDENCE
 @click.option("--jobs", type=click.IntRange(1), help="Processes; as many as cores by default.")
 @click.option(
     "--store", metavar="FILE", help="Keep finished reviews in this file and do not repeat those it holds."

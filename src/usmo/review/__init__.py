@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from usmo.review.loop import Candidate, Review
     from usmo.review.refit import BackgroundRefit
     from usmo.review.stopping import QBCB, RULES, Audit, Buscar, Estimate, Irrelevant, Tail, Verdict
-    from usmo.review.store import Entry, Store, StoreError
+    from usmo.review.store import AlreadyDecided, Entry, Store, StoreError
     from usmo.review.what_is_left import Remaining
 
 _HOME = {
-    "BackgroundRefit": "refit", "Candidate": "loop", "Entry": "store", "Remaining": "what_is_left", "Review": "loop",
-    "Store": "store", "StoreError": "store", "Verdict": "stopping", "RULES": "stopping", "Audit": "stopping",
-    "Buscar": "stopping", "Estimate": "stopping", "Irrelevant": "stopping", "QBCB": "stopping",
-    "Tail": "stopping",
+    "AlreadyDecided": "store", "BackgroundRefit": "refit", "Candidate": "loop", "Entry": "store",
+    "Remaining": "what_is_left", "Review": "loop", "Store": "store", "StoreError": "store", "Verdict": "stopping",
+    "RULES": "stopping", "Audit": "stopping", "Buscar": "stopping", "Estimate": "stopping", "Irrelevant": "stopping",
+    "QBCB": "stopping", "Tail": "stopping",
 }  # fmt: skip
 
 __all__ = [
-    "QBCB", "RULES", "Audit", "BackgroundRefit", "Buscar", "Candidate", "Entry", "Estimate", "Irrelevant", "Remaining",
-    "Review", "Store", "StoreError", "Tail", "Verdict",
+    "QBCB", "RULES", "AlreadyDecided", "Audit", "BackgroundRefit", "Buscar", "Candidate", "Entry", "Estimate",
+    "Irrelevant", "Remaining", "Review", "Store", "StoreError", "Tail", "Verdict",
 ]  # fmt: skip
 
 

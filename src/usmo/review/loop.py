@@ -14,6 +14,7 @@ import numpy as np
 from usmo.columns import TableEncoder
 from usmo.core.arrays import Array
 from usmo.io import write
+from usmo.review.course import Course
 from usmo.review.decisions import AGAIN, AUDIT, CONTROL, Decisions
 from usmo.review.encoding import encoded
 from usmo.review.expected import expected_positives
@@ -302,11 +303,13 @@ class Review:
         note: str = "",
         how: str | None = None,
         request: str | None = None,
+        after: Sequence[int] | None = None,
     ) -> list[Entry]:
         """Record decisions: 1 or True for positive, -1 or False for negative, 0 to put a row off.
 
         They are on disk when the call returns. A ``request`` that was recorded before is not recorded again. ``how``
-        says how the rows were chosen; by default as they were proposed, "chosen" if they were not.
+        says how the rows were chosen; by default as they were proposed, "chosen" if they were not. ``after`` guards
+        against decisions of others (:meth:`usmo.review.Store.record`).
         """
         rows, values = checked_decisions(ids, labels, self.n_rows)
         with self._lock:
@@ -315,7 +318,15 @@ class Review:
             version = 0 if self._model is None else self._model.version
             scores = None if self._model is None else self._model.standardised(rows).tolist()
             entries = self.store.record(
-                rows, values, by=by, note=note, how=hows, model=version, scores=scores, request=request
+                rows,
+                values,
+                by=by,
+                note=note,
+                how=hows,
+                model=version,
+                scores=scores,
+                request=request,
+                after=after,
             )
             if entries and entries[-1].seq > self.decisions.seen:
                 self.decisions.apply(entries)
@@ -323,10 +334,10 @@ class Review:
                 self._held.pop(row, None)
             return entries
 
-    def undo(self, by: str | None = None, *, request: str | None = None) -> list[int]:
-        """Take back the last call of ``tell``, of this person if one is given; returns its rows."""
+    def undo(self, by: str | None = None, *, request: str | None = None, of: str | None = None) -> list[int]:
+        """Take back the last call of ``tell``, of this person if one is given, or a request; returns its rows."""
         with self._lock:
-            taken = self.store.undo(by, request)
+            taken = self.store.undo(by, request, of=of)
             self.decisions.replay(self.store.history())
             return [entry.row for entry in taken]
 
@@ -336,19 +347,19 @@ class Review:
 
     # what is left
 
-    def stop(self) -> Verdict:
-        """Whether the review may end, with reasons."""
+    def course(self) -> Course:
+        """The review so far, as stopping rules see it."""
         with self._lock:
             self._synchronise()
-            expected = None if self._model is None else self._model.expected
-            return self.rule.verdict(self.decisions.course(expected))
+            return self.decisions.course(None if self._model is None else self._model.expected)
+
+    def stop(self) -> Verdict:
+        """Whether the review may end, with reasons."""
+        return self.rule.verdict(self.course())
 
     def remaining(self) -> Remaining:
         """How many positives are left: an estimate and an interval."""
-        with self._lock:
-            self._synchronise()
-            expected = None if self._model is None else self._model.expected
-            return what_is_left(self.decisions.course(expected), self.confidence)
+        return what_is_left(self.course(), self.confidence)
 
     # results
 

@@ -64,6 +64,18 @@ class StoreError(ValueError):
     """A file that is not a review, belongs to another table, or cannot be used."""
 
 
+class AlreadyDecided(ValueError):
+    """A decision that was made in view of an older one: somebody has decided on the row meanwhile.
+
+    ``entry`` is the present decision on the row, None if it was taken back.
+    """
+
+    def __init__(self, row: int, entry: Entry | None) -> None:
+        what = "the decision was taken back" if entry is None else f"{entry.by or 'somebody'} has decided on it"
+        super().__init__(f"row {row + 1} has changed: {what}")
+        self.row, self.entry = row, entry
+
+
 class Entry(NamedTuple):
     """One entry of the log. ``undoes`` is the number of the entry that it takes back, None for a decision.
 
@@ -156,11 +168,12 @@ class Store:
     def record(
         self, rows: Sequence[int], labels: Sequence[int], *, by: str = "", note: str = "",
         how: Sequence[str] | str = "", model: int = 0, scores: Sequence[float] | None = None,
-        request: str | None = None,
+        request: str | None = None, after: Sequence[int] | None = None,
     ) -> list[Entry]:  # fmt: skip
         """Append decisions, and return their entries when they are on disk.
 
-        A request that the log has already is not recorded again: its entries are returned.
+        A request that the log has already is not recorded again: its entries are returned. ``after`` has for each row
+        the number of the decision that the caller has seen, 0 for none; AlreadyDecided is raised if there is another.
         """
         request = uuid.uuid4().hex if request is None else request
         for name, text in (("by", by), ("note", note), ("request", request)):
@@ -173,6 +186,10 @@ class Store:
             known = self._select("SELECT {} FROM log WHERE request = ? ORDER BY seq", request)
             if known:
                 return known
+            for row, seen in zip(rows, after or (), strict=after is not None):
+                present = self._select("SELECT {} FROM active WHERE row = ? AND how <> 'again' ORDER BY seq", row)
+                if (present[-1].seq if present else 0) != seen:
+                    raise AlreadyDecided(int(row), present[-1] if present else None)
             connection.executemany(
                 "INSERT INTO log (request, row, label, who, time, note, how, model, score) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -183,8 +200,8 @@ class Store:
             )
             return self._select("SELECT {} FROM log WHERE request = ? ORDER BY seq", request)
 
-    def undo(self, by: str | None = None, request: str | None = None) -> list[Entry]:
-        """Take back the last request that is not taken back, of this person if one is given.
+    def undo(self, by: str | None = None, request: str | None = None, *, of: str | None = None) -> list[Entry]:
+        """Take back the last request that is not taken back, of this person if one is given; or the request ``of``.
 
         The entries returned are those taken back; none if there is nothing to undo.
         """
@@ -195,11 +212,13 @@ class Store:
                     "SELECT {} FROM log WHERE seq IN (SELECT undoes FROM log WHERE request = ?) ORDER BY seq",
                     request,
                 )
-            chosen = "SELECT {} FROM active WHERE ? IS NULL OR who = ? ORDER BY seq DESC LIMIT 1"
-            last = self._select(chosen, by, by)
-            if not last:
-                return []
-            taken = self._select("SELECT {} FROM active WHERE request = ? ORDER BY seq", last[0].request)
+            if of is None:
+                chosen = "SELECT {} FROM active WHERE ? IS NULL OR who = ? ORDER BY seq DESC LIMIT 1"
+                last = self._select(chosen, by, by)
+                if not last:
+                    return []
+                of = last[0].request
+            taken = self._select("SELECT {} FROM active WHERE request = ? ORDER BY seq", of)
             connection.executemany(
                 "INSERT INTO log (request, row, label, who, time, note, how, model, undoes) "
                 "VALUES (?, ?, 0, ?, ?, '', 'undo', ?, ?)",
@@ -233,6 +252,14 @@ class Store:
                 _put(connection, name, default)
                 value = default
             return value
+
+    def change_setting(self, name: str, before: Any, value: Any) -> bool:
+        """Replace a value kept with the review if it is still ``before``; returns whether it was."""
+        with self._transaction() as connection:
+            if _get(connection, name, before) != before:
+                return False
+            connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, json.dumps(value)))
+            return True
 
     def close(self) -> None:
         with self._lock:

@@ -1,0 +1,42 @@
+// How far the review is.
+
+import { byId, count, make, svg } from "./dom.js";
+import { ask } from "./server.js";
+
+const NAMES = [["rows", "rows in the table"], ["known_positives", "positives known at the start"], ["decided", "rows reviewed"],
+  ["found", "positives found"], ["skipped", "rows skipped"], ["open", "rows without a label"]];
+
+export function showState(state) {
+  byId("n-decided").textContent = state.counts.decided.toLocaleString("en");
+  byId("n-found").textContent = state.counts.found.toLocaleString("en");
+  const undo = byId("undo");
+  undo.disabled = !state.undo;
+  undo.dataset.of = state.undo ? state.undo.of : "";
+  const what = state.undo ? (state.undo.rows > 1 ? count(state.undo.rows, "decision") : `the decision on ${state.undo.id}`) : "";
+  undo.title = state.undo ? `Take back ${what}` : "Nothing to take back";
+  byId("trouble").hidden = !state.trouble;
+  byId("trouble").textContent = state.trouble ? `${state.trouble[0].toUpperCase()}${state.trouble.slice(1)}.` : "";
+  byId("all-counts").replaceChildren(...NAMES.map(([key, name]) =>
+    make("div", {}, make("dt", {}, name), make("dd", {}, state.counts[key].toLocaleString("en")))));
+}
+
+export async function refresh() {
+  const state = await ask("/api/progress");
+  showState(state);
+  byId("n-left").textContent = state.estimate === null ? "–" : Math.round(state.estimate).toLocaleString("en");
+  byId("short-verdict").textContent = `${state.stop ? "You may stop. " : ""}${state.reasons[0]}`;
+  byId("short-verdict").classList.toggle("good", state.stop);
+  byId("verdict").textContent = `${state.stop ? "The review may end." : "The review is not finished."} ${state.reasons[0]}`;
+  byId("reasons").replaceChildren(...state.reasons.slice(1).map((reason) => make("p", {}, reason)));
+  byId("left").textContent = state.left;
+  byId("audit").textContent = state.audit;
+  draw(state.plot);
+  return state;
+}
+
+function draw(plot) {
+  const image = svg("svg", { class: "plot", role: "img", "aria-labelledby": "plot-t plot-d", width: "100%", height: plot.height });
+  image.append(svg("title", { id: "plot-t" }, plot.title), svg("desc", { id: "plot-d" }, plot.description));
+  for (const [tag, attributes, text] of plot.shapes) image.append(svg(tag, attributes, text));
+  byId("plot").replaceChildren(image);
+}

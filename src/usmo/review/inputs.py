@@ -60,3 +60,9 @@ def checked_decisions(ids: Any, labels: Any, n_rows: int) -> tuple[list[int], li
     if rows.size and (values.dtype.kind not in "iuf" or not np.isin(values, (-1, 0, 1)).all()):
         raise ValueError(f"labels must be 1 or True, -1 or False, or 0 to put a row off, got {labels!r:.60}")
     return rows.tolist(), values.astype(int).tolist()
+
+
+def n_rows(table: Any) -> int:
+    """The number of rows of an array, a matrix or a frame."""
+    shape = getattr(table, "shape", None)
+    return int(shape[0]) if shape is not None else len(table)

@@ -19,7 +19,7 @@ from usmo.review.decisions import AGAIN, AUDIT, CONTROL, Decisions
 from usmo.review.encoding import encoded
 from usmo.review.expected import expected_positives
 from usmo.review.fingerprint import fingerprint
-from usmo.review.inputs import checked_decisions, checked_ids, checked_labels
+from usmo.review.inputs import checked_decisions, checked_ids, checked_labels, n_rows
 from usmo.review.rankers import Ranker, choose_ranker
 from usmo.review.results import decision_columns
 from usmo.review.stopping import QBCB, Audit, Rule, Tail, Verdict, make_rule
@@ -122,7 +122,7 @@ class Review:
         self.rule = make_rule(rule, recall, confidence)
         self.recall, self.confidence = recall, confidence
         self.strategy, self.random_share = strategy, random_share
-        known = checked_labels(labels, _n_rows(table))
+        known = checked_labels(labels, n_rows(table))
         self.ids = checked_ids(ids, len(known))
         self.encoder, self.X = encoded(table, encoder)
         self.ranker = choose_ranker(self.X) if ranker is None else ranker
@@ -394,8 +394,3 @@ class Review:
     def close(self) -> None:
         """Close the store."""
         self.store.close()
-
-
-def _n_rows(table: Any) -> int:
-    shape = getattr(table, "shape", None)
-    return int(shape[0]) if shape is not None else len(table)

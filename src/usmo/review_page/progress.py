@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from usmo.report.formatting import count
 from usmo.report.svg import Panel, Plot
 from usmo.review import Remaining, Review
 from usmo.review.course import Course
 from usmo.review.what_is_left import what_is_left
+from usmo.system.words import quantity
 
 _HEIGHT = 190
 
@@ -67,8 +67,8 @@ def audit_words(course: Course, audited: int, needed: int | None) -> str:
     if not audited and needed is None:
         return ""
     hits = int(np.count_nonzero(course.drawn & course.positive))
-    so_far = f"{count(audited, 'random row')} audited, {hits} positive." if audited else "No row audited yet."
-    return so_far + (f" {count(needed, 'more row')} without a positive would do." if needed else "")
+    so_far = f"{quantity(audited, 'random row')} audited, {hits} positive." if audited else "No row audited yet."
+    return so_far + (f" {quantity(needed, 'more row')} without a positive would do." if needed else "")
 
 
 def curve(course: Course, left: Remaining) -> Plot:
@@ -86,7 +86,7 @@ def curve(course: Course, left: Remaining) -> Plot:
         panel.text("100%", at - 6, f"about {whole:.0f} in all", "end")
     panel.curve(*_corners(found), "p")
     panel.bottom_axis("rows reviewed", whole=True)
-    words = f"{count(course.found, 'positive')} found in {count(course.reviewed, 'reviewed row')}."
+    words = f"{quantity(course.found, 'positive')} found in {quantity(course.reviewed, 'reviewed row')}."
     words += f" About {whole:.0f} expected in all." if estimated else ""
     return Plot("plot-found", _HEIGHT + 66, "Positives found against rows reviewed", words, [panel])
 

@@ -1,6 +1,6 @@
 """Why a row is proposed: what speaks for and against it, and the known positives nearest to it.
 
-The explanations are those of the report (:mod:`usmo.report.explanations`). What a model says about a row is an
+Neighbours and words are found as in the report (:mod:`usmo.report.explanations`). What a model says about a row is an
 indication for the reader, not a part of the decision.
 """
 
@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from usmo.core.arrays import Index
-from usmo.report.explanations import FEW_COLUMNS, close_columns, nearest_positives, speaking_words
+from usmo.report.explanations import nearest_positives, speaking_words
 from usmo.report.formatting import clean, number, percent
 from usmo.review import Review
 from usmo.review_page.cards import Cards
+from usmo.review_page.closeness import FEW_COLUMNS, close_columns
 
 _SHOWN = 3
 _NEAR_SAMPLE = 5000

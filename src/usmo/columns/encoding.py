@@ -55,7 +55,10 @@ def encode(schemas: list[Schema], view: FrameView, unknown: str, scale: float = 
     if problems:
         raise TableError("; ".join(problems))
     if unread:
-        warn(f"cells that are not like their column in the training table count as missing: {'; '.join(unread)}")
+        warn(
+            f"cells that are not like their column in the training table count as missing: {'; '.join(unread)}",
+            topic="cells-that-cannot-be-read",
+        )
 
 
 def _block(schema: Schema, values: ColumnValues, view: FrameView, unknown: str) -> Entries:

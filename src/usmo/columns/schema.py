@@ -106,7 +106,7 @@ def _schema_or_numbers(name: str, values: ColumnValues, view: FrameView, choice:
         found = infer_type(values.texts, values.codes, decimal=view.decimal)
         if found.mixed:
             units = ", ".join(f"{unit} ({n:,})" for unit, n in found.mixed.items())
-            warn(f"column {quote(name)} mixes units ({units}): it is not read as numbers")
+            warn(f"column {quote(name)} mixes units ({units}): it is not read as numbers", topic="mixed-units")
         if found.numbers is None:
             return _category_schema(name, values, choice)
         return _Numeric(name, ColumnValues(found.kind, found.numbers), found, False)

@@ -193,7 +193,7 @@ class Review:
             if before is None:
                 raise
             self.trouble = f"the refit failed, the last ranking stays: {' '.join(str(error).split())}"
-            caller.warn(self.trouble)
+            caller.warn(self.trouble, topic="failed-refit")
             return False
         open_scores = ranked.scores[kinds == 0]
         flat = len(open_scores) > 1 and float(np.ptp(open_scores)) == 0.0

@@ -21,7 +21,7 @@ from usmo.review_page.access import Access, Hosts
 from usmo.review_page.desk import Answer, Desk
 from usmo.review_page.guard import NO_SESSION, Guard
 from usmo.review_page.report import report_page
-from usmo.review_page.requests import Fields, Refused
+from usmo.review_page.requests import Fields, RequestRefused
 
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _IMPORTS = "/api/known"
@@ -81,7 +81,7 @@ def application(desk: Desk, access: Access, hosts: Hosts, *, address: str) -> AS
         Route("/api/criteria", _query(lambda _fields: desk.criteria())),
         Route("/api/criteria", _change(desk.set_criteria), methods=["POST"]),
     ]
-    handlers: dict[Any, Any] = {Refused: _refused, HTTPException: _http_error, sqlite3.Error: _not_saved}
+    handlers: dict[Any, Any] = {RequestRefused: _refused, HTTPException: _http_error, sqlite3.Error: _not_saved}
     guard = Guard(Starlette(routes=routes, exception_handlers=handlers), access, hosts, _IMPORTS)
     return guard
 
@@ -120,7 +120,7 @@ def _attached(name: str) -> dict[str, str]:
 
 
 async def _refused(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
+    assert isinstance(error, RequestRefused)
     return JSONResponse({"error": str(error), **error.more}, error.status)
 
 

@@ -22,7 +22,7 @@ from usmo.review_page.cards import Cards
 from usmo.review_page.listing import FORMATS, SUBSETS, Listing
 from usmo.review_page.progress import counts, progress
 from usmo.review_page.reasons import Reasons
-from usmo.review_page.requests import Fields, Refused
+from usmo.review_page.requests import Fields, RequestRefused
 
 _LABELS = (-1, 0, 1)
 _CRITERIA = "criteria"
@@ -112,7 +112,7 @@ class Desk:
 
     def _check(self, row: int) -> None:
         if row >= self.review.n_rows:
-            raise Refused(404, f"the table has {self.review.n_rows:,} rows")
+            raise RequestRefused(404, f"the table has {self.review.n_rows:,} rows")
 
     # changes
 
@@ -127,12 +127,12 @@ class Desk:
             entries = self.review.tell([row], [label], by=name, note=note, how=how, request=request, after=[after])
         except AlreadyDecided as error:
             decided = None if error.entry is None else _entry(error.entry)
-            raise Refused(
+            raise RequestRefused(
                 409, "somebody has decided on this row meanwhile; your answer is not recorded",
                 decided=decided, card=self.card(row), **self.next(fields),
             ) from error  # fmt: skip
         if [(entry.row, entry.label) for entry in entries] != [(row, label)]:
-            raise Refused(409, "the request id belongs to another decision; nothing is recorded")
+            raise RequestRefused(409, "the request id belongs to another decision; nothing is recorded")
         self._poke()
         return self._answer(fields, saved=_entry(entries[0]), candidate=self._candidate(fields))
 
@@ -142,7 +142,7 @@ class Desk:
         before = {entry.row: entry.how for entry in self.review.decisions.last.values() if entry.request == of}
         rows = self.review.undo(name, request=request, of=of)
         if not rows:
-            raise Refused(409, "this decision has been taken back already", **self._answer(fields))
+            raise RequestRefused(409, "this decision has been taken back already", **self._answer(fields))
         self._reopened.update({row: how for row, how in before.items() if row not in self.review.decisions.last})
         self._poke()
         return self._answer(fields, undone=len(rows), candidate=self.card(rows[0]))
@@ -183,7 +183,7 @@ class Desk:
         text = fields.text("text", requests.LONGEST_CRITERIA)
         before = fields.text("before", requests.LONGEST_CRITERIA)
         if not self.review.store.change_setting(_CRITERIA, before, text):
-            raise Refused(
+            raise RequestRefused(
                 409, "somebody has changed the criteria meanwhile; yours are not saved", **self.criteria()
             )
         return {"text": text}
@@ -247,5 +247,5 @@ def _listed_ids(text: str) -> list[str]:
     try:
         fields = [line[0].strip() for line in csv.reader(text.splitlines()) if line]
     except csv.Error as error:
-        raise Refused(400, f"text must be a list of ids, one on each line ({error})") from None
+        raise RequestRefused(400, f"text must be a list of ids, one on each line ({error})") from None
     return list(dict.fromkeys(one for one in fields if one))

@@ -18,7 +18,7 @@ _REQUEST = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _NUMBER = re.compile(r"[0-9]{1,12}")
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that is answered with an error. ``more`` are further values of the answer."""
 
     def __init__(self, status: int, why: str, **more: Any) -> None:
@@ -37,27 +37,27 @@ class Fields:
         try:
             values = json.loads(body)
         except (ValueError, RecursionError):
-            raise Refused(400, "the body must be JSON") from None
+            raise RequestRefused(400, "the body must be JSON") from None
         if not isinstance(values, dict):
-            raise Refused(400, f"the body must be a JSON object, got {type(values).__name__}")
+            raise RequestRefused(400, f"the body must be a JSON object, got {type(values).__name__}")
         return cls(values, typed=True)
 
     def text(self, name: str, longest: int, default: str | None = None) -> str:
         value = self._values.get(name, default)
         if not isinstance(value, str) or len(value) > longest:
-            raise Refused(400, f"{name} must be text of at most {longest:,} characters, got {value!r:.60}")
+            raise RequestRefused(400, f"{name} must be text of at most {longest:,} characters, got {value!r:.60}")
         return value.encode("utf-8", "replace").decode()
 
     def choice(self, name: str, accepted: tuple[Any, ...], default: Any = None) -> Any:
         value = self._values.get(name, default)
         if isinstance(value, bool) or value not in accepted:
-            raise Refused(400, f"{name} must be one of {', '.join(map(str, accepted))}, got {value!r:.60}")
+            raise RequestRefused(400, f"{name} must be one of {', '.join(map(str, accepted))}, got {value!r:.60}")
         return value
 
     def flag(self, name: str) -> bool:
         value = self._values.get(name, False)
         if not isinstance(value, bool):
-            raise Refused(400, f"{name} must be true or false, got {value!r:.60}")
+            raise RequestRefused(400, f"{name} must be true or false, got {value!r:.60}")
         return value
 
     def number(self, name: str, below: int, default: int | None = None) -> int:
@@ -66,12 +66,12 @@ class Fields:
         if not self._typed and isinstance(value, str) and _NUMBER.fullmatch(value):
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < below:
-            raise Refused(400, f"{name} must be a whole number from 0 to {below - 1}, got {value!r:.60}")
+            raise RequestRefused(400, f"{name} must be a whole number from 0 to {below - 1}, got {value!r:.60}")
         return value
 
     def request(self, name: str = "request") -> str:
         """The name that a page gives to a change, so that it is made once however often it is sent."""
         value = self._values.get(name)
         if not isinstance(value, str) or not _REQUEST.fullmatch(value):
-            raise Refused(400, f"{name} must be 8 to 64 letters, digits, - or _, got {value!r:.60}")
+            raise RequestRefused(400, f"{name} must be 8 to 64 letters, digits, - or _, got {value!r:.60}")
         return value

@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 export USMO_DATA ?= $(realpath ../shared/data)
 
-.PHONY: demo test fuzz test-sklearn bench bench-foundation bench-linear bench-priors bench-selection bench-sizes bench-reading bench-dask bench-tools reproduce clean
+.PHONY: demo test fuzz test-sklearn bench bench-foundation bench-linear bench-priors bench-selection bench-sizes bench-reading bench-dask bench-review bench-tools reproduce clean
 
 demo: $(READY)
 	$(PY) examples/digits.py --save out/demo.png
@@ -66,6 +66,14 @@ bench-selection: $(READY) bench-tools
 # Time and memory by number of rows
 bench-sizes: $(READY) bench-tools
 	$(PY) -m benchmarks.sizes
+
+# Simulated reviews, stopping rules, latency, kills
+bench-review: $(READY) bench-tools
+	$(PY) -m benchmarks.review text
+	$(PY) -m benchmarks.review tables
+	$(PY) -m benchmarks.review stopping
+	$(PY) -m benchmarks.review latency
+	$(PY) -m benchmarks.review kills
 
 # The classifiers on a Dask cluster, with worker processes on this machine
 bench-dask: $(READY) bench-tools

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -108,7 +107,6 @@ def _run_all(
 
 
 def _one(X: Any, truth: np.ndarray, seed: int, plan: Plan) -> dict[str, Any]:
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     with silent():
         return simulate_review(X, truth, seed, plan)
 

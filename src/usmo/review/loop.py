@@ -28,6 +28,9 @@ from usmo.review.strategies import Strategy, by_score, check_strategy, spread, u
 from usmo.review.what_is_left import Remaining, what_is_left
 from usmo.system import caller
 
+_AHEAD = 20
+"""Rows sorted per row asked for: strategies pass some over."""
+
 _HELD_SECONDS = 600.0
 """How long a row that was proposed to one person is not proposed to another."""
 
@@ -45,7 +48,7 @@ class Model:
     """The ranking in use: scores of all rows, made from the log up to the entry ``seen``.
 
     ``centre`` and ``spread`` are mean and standard deviation of the scores of open rows. ``coef`` are the weights of
-    the columns, if the model is linear.
+    the columns of X if the model is linear in them.
     """
 
     version: int
@@ -259,14 +262,13 @@ class Review:
 
     def _ranked(self, model: Model, k: int, free: np.ndarray) -> list[tuple[int, str]]:
         """Rows by the strategy; control rows that come up are marked as such and passed over."""
-        kinds = self.decisions.for_training()
         hidden = set(self.decisions.hidden_control)
-        rows = np.flatnonzero(free | np.isin(np.arange(self.n_rows), list(hidden)))
-        ordered = (
-            uncertain_first(model.scores, rows, kinds)
-            if self.strategy == "uncertain"
-            else by_score(model.scores, rows)
-        )
+        free[list(hidden)] = True
+        rows = np.flatnonzero(free)
+        if self.strategy == "uncertain":
+            ordered = uncertain_first(model.scores, rows, self.decisions.for_training())
+        else:
+            ordered = by_score(model.scores, rows, _AHEAD * (k + len(hidden)))
         if self.strategy == "diverse" and len(ordered):
             ordered = spread(self.X, ordered, k)
         chosen: list[tuple[int, str]] = []
@@ -281,7 +283,7 @@ class Review:
                 chosen.append((row, self.strategy if self.strategy != "mixed" else "likely"))
                 taken.add(row)
                 if self.strategy == "mixed" and len(chosen) < k and self._random.random() < self.random_share:
-                    others = np.setdiff1d(np.flatnonzero(free), list(taken))
+                    others = np.setdiff1d(rows, [*taken, *hidden])
                     if len(others):
                         chosen.append((int(self._random.choice(others)), "random"))
                         taken.add(chosen[-1][0])
@@ -293,16 +295,9 @@ class Review:
     # decisions
 
     def tell(
-        self,
-        ids: Any,
-        labels: Any,
-        *,
-        by: str = "",
-        note: str = "",
-        how: str | None = None,
-        request: str | None = None,
-        after: Sequence[int] | None = None,
-    ) -> list[Entry]:
+        self, ids: Any, labels: Any, *, by: str = "", note: str = "", how: str | None = None,
+        request: str | None = None, after: Sequence[int] | None = None,
+    ) -> list[Entry]:  # fmt: skip
         """Record decisions: 1 or True for positive, -1 or False for negative, 0 to put a row off.
 
         They are on disk when the call returns. A ``request`` that was recorded before is not recorded again. ``how``
@@ -316,16 +311,8 @@ class Review:
             version = 0 if self._model is None else self._model.version
             scores = None if self._model is None else self._model.standardised(rows).tolist()
             entries = self.store.record(
-                rows,
-                values,
-                by=by,
-                note=note,
-                how=hows,
-                model=version,
-                scores=scores,
-                request=request,
-                after=after,
-            )
+                rows, values, by=by, note=note, how=hows, model=version, scores=scores, request=request, after=after
+            )  # fmt: skip
             if entries and entries[-1].seq > self.decisions.seen:
                 self.decisions.apply(entries)
             for row in rows:

@@ -130,7 +130,7 @@ class Audit:
             f"positive among the {course.left:,} rows left",
             "the ranking finds no more positives: an audit is due"
             if due
-            else "the ranking finds positives: go on",
+            else "go on with the ranking: an audit is not due yet",
         ]
         return Verdict(False, self.recall, self.confidence, reasons, needed, "audit" if due else "rank")
 

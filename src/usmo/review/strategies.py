@@ -34,9 +34,12 @@ def check_strategy(strategy: str, random_share: float) -> None:
         raise ValueError(f"random_share must lie between 0 and 1, got {random_share!r}")
 
 
-def by_score(scores: Array, rows: Index) -> Index:
-    """Rows by falling score; rows of equal score keep their order."""
-    return rows[np.argsort(-scores[rows], kind="stable")]
+def by_score(scores: Array, rows: Index, most: int | None = None) -> Index:
+    """Rows by falling score, the first ``most`` if that is given; rows of equal score keep their order."""
+    if most is not None and most < len(rows):
+        last = -np.partition(-scores[rows], most - 1)[most - 1]
+        rows = rows[scores[rows] >= last]
+    return rows[np.argsort(-scores[rows], kind="stable")][:most]
 
 
 def uncertain_first(scores: Array, rows: Index, kinds: NDArray[np.int8]) -> Index:

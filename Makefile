@@ -113,6 +113,8 @@ bench-review: $(READY) bench-tools
 	$(PY) -m benchmarks.review stopping
 	$(PY) -m benchmarks.review latency
 	$(PY) -m benchmarks.review kills
+	$(PY) -m benchmarks.review_page latency
+	$(PY) -m benchmarks.review_page kills --kills 200
 
 # The classifiers on a Dask cluster, with worker processes on this machine
 bench-dask: $(READY) bench-tools

@@ -203,3 +203,21 @@ def test_a_decision_waits_for_a_server_that_does_not_answer(browser, served):
     shows(browser, "r3")
     assert served.label("r2") == 1
     assert len(served.review.history()) == 1
+
+
+def test_an_answer_from_before_a_decision_does_not_change_what_undo_takes_back(browser, served):
+    enter(browser, served)
+    browser.run(
+        "const real = window.fetch; window.held = []; window.fetch = (path, options) => "
+        "path.startsWith('/api/progress') ? real(path, options).then((answer) => "
+        "new Promise((resolve) => window.held.push(() => resolve(answer)))) : real(path, options); 0"
+    )
+    browser.press("y")
+    shows(browser, "r3")
+    browser.wait("window.held.length > 0")
+    browser.press("n")
+    shows(browser, "r4")
+    browser.run("window.held.shift()(); new Promise((resolve) => setTimeout(resolve, 100))")
+    browser.press("u")
+    shows(browser, "r3")
+    assert [served.label(one) for one in ("r2", "r3")] == [1, 0]

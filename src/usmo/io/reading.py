@@ -43,8 +43,8 @@ def read(
     ----------
     source : str or path
         A file, or "-" for standard input. A folder or a pattern such as ``"data/part-*.csv"`` stands for the rows of
-        all its tables. "?table=NAME" behind the name selects a sheet of a workbook, a file of a zip archive or a table of
-        a database, "sqlite:///file.db?table=NAME" or "duckdb:///file.duckdb?table=NAME".
+        all its tables. "?table=NAME" behind the name selects a sheet of a workbook, a file of a zip archive or a
+        table of a database, "sqlite:///file.db?table=NAME" or "duckdb:///file.duckdb?table=NAME".
     format : str, optional
         "csv", "tsv", "parquet", "feather", "jsonl", "npz", "svmlight", "xlsx" (any workbook), "zip", "sqlite" or
         "duckdb"; text formats may end in ".gz" or ".zst". By default from the file name, "csv" for standard input.

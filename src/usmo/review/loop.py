@@ -295,16 +295,9 @@ class Review:
     # decisions
 
     def tell(
-        self,
-        ids: Any,
-        labels: Any,
-        *,
-        by: str = "",
-        note: str = "",
-        how: str | None = None,
-        request: str | None = None,
-        after: Sequence[int] | None = None,
-    ) -> list[Entry]:
+        self, ids: Any, labels: Any, *, by: str = "", note: str = "", how: str | None = None,
+        request: str | None = None, after: Sequence[int] | None = None,
+    ) -> list[Entry]:  # fmt: skip
         """Record decisions: 1 or True for positive, -1 or False for negative, 0 to put a row off.
 
         They are on disk when the call returns. A ``request`` that was recorded before is not recorded again. ``how``
@@ -318,16 +311,8 @@ class Review:
             version = 0 if self._model is None else self._model.version
             scores = None if self._model is None else self._model.standardised(rows).tolist()
             entries = self.store.record(
-                rows,
-                values,
-                by=by,
-                note=note,
-                how=hows,
-                model=version,
-                scores=scores,
-                request=request,
-                after=after,
-            )
+                rows, values, by=by, note=note, how=hows, model=version, scores=scores, request=request, after=after
+            )  # fmt: skip
             if entries and entries[-1].seq > self.decisions.seen:
                 self.decisions.apply(entries)
             for row in rows:

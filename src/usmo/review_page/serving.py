@@ -40,7 +40,7 @@ def serve(desk: Desk, listening: socket.socket, host: str, say: Callable[[str], 
     """Serve the page until the process is interrupted. ``say`` gets the address."""
     port = int(listening.getsockname()[1])
     access, remote = Access(), not is_loopback(host)
-    shown = socket.getfqdn() if host in ("0.0.0.0", "::") else host
+    shown = socket.gethostname() if host in ("0.0.0.0", "::") else host
     base = f"http://{bracketed(shown)}:{port}/?token="
     app = application(desk, access, Hosts(port, remote=remote), address=base)
     config = uvicorn.Config(

@@ -6,7 +6,15 @@ import { ask } from "./server.js";
 const NAMES = [["rows", "rows in the table"], ["known_positives", "positives known at the start"], ["decided", "rows reviewed"],
   ["found", "positives found"], ["skipped", "rows skipped"], ["open", "rows without a label"]];
 
+let changes = 0;
+
+// The state after a change. An answer to a question from before the change is not shown any more.
 export function showState(state) {
+  changes += 1;
+  paint(state);
+}
+
+function paint(state) {
   byId("n-decided").textContent = state.counts.decided.toLocaleString("en");
   byId("n-found").textContent = state.counts.found.toLocaleString("en");
   const undo = byId("undo");
@@ -21,8 +29,10 @@ export function showState(state) {
 }
 
 export async function refresh() {
+  const before = changes;
   const state = await ask("/api/progress");
-  showState(state);
+  if (before !== changes) return state;
+  paint(state);
   byId("n-left").textContent = state.estimate === null ? "–" : Math.round(state.estimate).toLocaleString("en");
   byId("short-verdict").textContent = `${state.stop ? "You may stop. " : ""}${state.reasons[0]}`;
   byId("short-verdict").classList.toggle("good", state.stop);

@@ -121,11 +121,11 @@ def test_one_known_positive_gives_a_ranking_and_a_page(people, capfd):
 def test_a_command_without_use_says_so(people, capfd):
     noise = pl.DataFrame(
         {
-            "x": [(i * 7919) % 1009 for i in range(400)],
+            "x": [(i * 7919) % 1009 / 8 for i in range(400)],
             "known": ["yes" if i % 9 == 0 else None for i in range(400)],
         }
     )
-    noise.with_columns(z=pl.Series([(i * 104729) % 997 for i in range(400)])).write_csv(people / "noise.csv")
+    noise.with_columns(z=pl.Series([(i * 104729) % 997 / 8 for i in range(400)])).write_csv(people / "noise.csv")
     capfd.readouterr()
     options = ["--label-column", "known", "--positive", "yes", "--prior", "0.2"]
     assert main(["rank", str(people / "noise.csv"), *options]) == 0

@@ -93,7 +93,7 @@ def test_warm_start_saves_steps(table):
     X, y = table
     model = PUSVC(0.4, tol=1e-5, warm_start=True).fit(X, y)
     first = model.n_iter_
-    assert model.fit(X, y).n_iter_ < 0.05 * first
+    assert model.fit(X, y).n_iter_ == 1 < first  # the start is optimal
     nearby = model.set_params(lam=1.01e-2).fit(X, y)
     cold = PUSVC(0.4, tol=1e-5, lam=1.01e-2).fit(X, y)
     assert nearby.history_[-1].kernel_rows <= cold.history_[-1].kernel_rows

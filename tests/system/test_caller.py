@@ -16,7 +16,7 @@ from usmo import PUSVC, LinearPUSVC, RampPUSVC
 rng = np.random.default_rng(0)
 X = np.r_[rng.normal(size=(20, 3)) + 1, rng.normal(size=(80, 3))]
 y = np.arange(100) < 20
-text = np.where(y, "yes", "no")
+text = np.where(y, "b", "a")
 
 
 class Callback:

@@ -16,7 +16,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 DRIVERS = ("chromedriver", "chromium.chromedriver")
 _FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run")
-_PATIENCE = 30.0
+_PATIENCE = 60.0
 
 
 def _program(names: tuple[str, ...]) -> str | None:
@@ -74,6 +74,7 @@ class Browser:
         _ = self.problems, self.requests
         self._problems, self._requests = [], []
         self.driver.get(place.as_uri() if isinstance(place, Path) else place)
+        self.wait("document.readyState === 'complete' && document.body !== null")
 
     def run(self, expression: str) -> Any:
         """The value of an expression in the page."""

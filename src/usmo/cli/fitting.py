@@ -158,7 +158,8 @@ def _fitted(messages: Messages, progress: RunProgress, task: Task, options: dict
         choice = model.kernel_choice_
         measured = ", ".join(f"{name} {auc:.3f}" for name, auc in zip(choice.kernels, choice.auc, strict=True))
         messages.say(
-            f"kernel {choice.kernel}: share of held-out pairs of a known positive and another row in order: {measured}"
+            f"kernel {choice.kernel} is chosen; held-out known positives rank above other rows in this share of pairs: "
+            f"{measured}"
         )
         model = model.best_estimator_
     return FittedTask(task, options, model)

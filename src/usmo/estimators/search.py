@@ -16,8 +16,9 @@ from usmo.estimators.preparation import Choices, choose, prepare_table, seed_of,
 from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.training import train
 from usmo.estimators.types import Rule
+from usmo.fitting.folds import FOLDS
 from usmo.fitting.kernel_choice import KernelChoice, choose_kernel
-from usmo.fitting.select import FOLDS, LAMS, Selection, select
+from usmo.fitting.select import LAMS, Selection, select
 from usmo.fitting.specification import Specification
 
 

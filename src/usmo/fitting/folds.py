@@ -23,6 +23,9 @@ from usmo.fitting.trees import with_trees
 from usmo.kernels.row_sampling import distinct_rows, entries_per_row, take_rows
 from usmo.metrics import risk_with_error
 
+FOLDS = 3
+"""Folds by default."""
+
 _LOOSE = 1e-2
 """Tolerance of the fits in folds. Against 1e-5 it moves risks by less than a hundredth of their standard error."""
 

@@ -17,13 +17,11 @@ import numpy as np
 
 from usmo.core.arrays import Array, Index
 from usmo.core.table import Table
-from usmo.fitting.folds import Folds, Trial, deal, held_out
+from usmo.fitting.folds import FOLDS, Folds, Trial, deal, held_out
 from usmo.fitting.specification import Specification
 
 LAMS = (0.1, 0.02, 0.005, 0.001, 0.0002)
 """The λ tried: mean F1 and AUC over 17 tables are best at neither end (``python -m benchmarks.selection``)."""
-
-FOLDS = 3
 
 
 @dataclass(frozen=True)

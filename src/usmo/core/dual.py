@@ -94,9 +94,19 @@ class DualPoint:
 
         ``losses`` are the values of c·m(f), if they are known.
         """
+        return float(self._slacks(f, losses).sum())
+
+    def most_slack(self, f: Array, error: Array) -> Array:
+        """The largest term of :meth:`slack` for each row if its f may be off by ``error``.
+
+        A term is convex in f, so it is largest at one end. Far from the kinks of a row at a bound it is 0 on both.
+        """
+        return np.maximum(self._slacks(f - error), self._slacks(f + error))
+
+    def _slacks(self, f: Array, losses: Array | None = None) -> Array:
         losses = self.c * loss(f) if losses is None else losses
         terms = losses - self.sigma * f - np.minimum(self.sigma, self.c - self.sigma)
-        return float(np.maximum(0.0, terms).sum())
+        return np.maximum(0.0, terms)
 
 
 def bias(parts: Partial) -> float:

@@ -109,13 +109,20 @@ class Problem:
         """P - D from f - β on the rows with c > 0."""
         return self.at(sigma).slack(g_c + beta) - beta * float(self.imbalance(sigma))
 
-    def objective_parts(self, sigma: Array, beta: float, g_b: Array, g_c: Array) -> Partial:
-        """What a certificate needs from these rows for one β, from Kα on ``b_rows`` and on ``c_rows``."""
+    def objective_parts(
+        self, sigma: Array, beta: float, g_b: Array, g_c: Array, error: Array | None = None
+    ) -> Partial:
+        """What a certificate needs from these rows for one β, from Kα on ``b_rows`` and on ``c_rows``.
+
+        ``error`` bounds the error of ``g_c``. The last sum is what it may add to the gap.
+        """
         point, f = self.at(sigma), g_c + beta
         quad = float(self.b @ g_b - sigma @ g_c)
         losses = self.c * loss(f)
         risk = float(losses.sum() - self.b @ (g_b + beta))
-        return Partial((quad, risk, point.slack(f, losses), point.concave_part(), self.imbalance(sigma)))
+        slack = point.slack(f, losses)
+        rounding = 0.0 if error is None else float(point.most_slack(f, error).sum()) - slack
+        return Partial((quad, risk, slack, point.concave_part(), self.imbalance(sigma), rounding))
 
     def certificate(
         self, sigma: Array, beta: float, g_b: Array, g_c: Array, *, convex: bool = True

@@ -24,10 +24,14 @@ class PassRecord(NamedTuple):
 
 
 class EvaluatedPoint(NamedTuple):
-    """Some σ, feasible or not, and G = q - Kσ at it. A solver that starts from it computes only what differs."""
+    """Some σ, feasible or not, and G = q - Kσ at it. A solver that starts from it computes only what differs.
+
+    A point saved in the middle of a product has ``panels`` > 0: G includes that many panels of the change to the start.
+    """
 
     sigma: Array
     G: Array
+    panels: int = 0
 
 
 class DualStart(NamedTuple):

@@ -106,10 +106,10 @@ class BlockProblem:
             file = Checkpoint(spec.checkpoint, spec.checkpoint_seconds, self.digest(), self.problem.n)
             resume.point, resume.start = file.load() or (None, None)
 
-        def save(sigma: Array, get_G: Callable[[], Array], target: Array) -> None:
+        def save(sigma: Array, get_G: Callable[[], Array], target: Array, panels: int) -> None:
             resume.start, resume.point = target.copy(), None
             if file is not None:
-                file.save(sigma, get_G, target)
+                file.save(sigma, get_G, target, panels)
 
         def attempt(shards: ClusterShards) -> BlockFit:
             left = None if spec.max_time is None else max(1e-3, spec.max_time - (time.perf_counter() - began))

@@ -1,8 +1,8 @@
-"""Certify a solution: compute decision values anew in float64, and the certificate from them."""
+"""Certify a solution: compute decision values anew, and the certificate from them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from usmo.core.dual import bias, violations
 from usmo.core.problem import Problem
 from usmo.core.shards import LocalShards, Partial, Shards
 from usmo.core.solution import Solution
+from usmo.fitting.decision_values import Values, bounded_values, exact_values
 from usmo.kernels.matrix import KernelMatrix
 
 GAP_SHARE = 0.1
@@ -64,38 +65,45 @@ def refuse_overflow(largest: float, total: float, rows: int) -> None:
 
 def certify(problem: Problem, kernel: KernelMatrix, solution: Solution, psd: bool) -> Certified:
     """The solution with G and β from decision values computed anew, and its certificate."""
-    alpha = problem.table_coefficients(solution.sigma, len(kernel))[:, None]
-    values = decision_values(problem, kernel, alpha)[:, 0]
+    values = bounded_values(problem, kernel, solution)
+    if values is None:
+        alpha = problem.table_coefficients(solution.sigma, len(kernel))
+        values = Values(exact_values(problem, kernel, alpha[:, None])[:, 0])
     return certify_values(problem, solution, values, psd)
 
 
-def decision_values(problem: Problem, kernel: KernelMatrix, alpha: Array) -> Array:
-    """Kα on every row in use, for each column of α, in float64."""
-    support = np.flatnonzero(alpha.any(axis=1))
-    values = np.zeros(alpha.shape)
-    values[problem.rows] = kernel.product(problem.rows, support, alpha[support])
-    return values
-
-
-def certify_values(problem: Problem, solution: Solution, values: Array, psd: bool) -> Certified:
+def certify_values(problem: Problem, solution: Solution, values: Values, psd: bool) -> Certified:
     """The same from Kα on every row of the table."""
-    G = values[problem.c_rows]
-    shard = CertificateShard(problem, solution.sigma, values[problem.b_rows], G)
-    beta, certificate, net = certify_shards(LocalShards(shard), solution.beta, problem.total, psd)
+    G = values.f[problem.c_rows]
+    error = None if values.error is None else values.error[problem.c_rows]
+    shard = CertificateShard(problem, solution.sigma, values.f[problem.b_rows], G, error=error)
+    beta, certificate, net = certify_shards(
+        LocalShards(shard),
+        solution.beta,
+        problem.total,
+        psd,
+        "float64" if error is None else "float32 with bounds",
+    )
     return Certified(replace(solution, G=G, beta=beta), certificate, net)
 
 
 @dataclass
 class CertificateShard:
-    """σ of some rows, and Kα computed anew on their ``b_rows`` and ``c_rows``."""
+    """σ of some rows, and Kα computed anew on their ``b_rows`` and ``c_rows``.
+
+    ``error`` bounds the error of ``g_c`` where it is computed in float32.
+    """
 
     problem: Problem
     sigma: Array
     g_b: Array
     g_c: Array
+    error: Array | None = field(default=None, kw_only=True)
 
 
-def certify_shards(shards: Shards, beta: float, total: float, psd: bool) -> tuple[float, Certificate, float]:
+def certify_shards(
+    shards: Shards, beta: float, total: float, psd: bool, precision: str = "float64"
+) -> tuple[float, Certificate, float]:
     """β, the certificate and the net violation; shards have the attributes of :class:`CertificateShard`.
 
     Two values of β are compared: the solver's, and that of :func:`usmo.core.dual.bias`. The solver's is better after an
@@ -106,7 +114,7 @@ def certify_shards(shards: Shards, beta: float, total: float, psd: bool) -> tupl
     average = bias(conditions)
     rounding = _BETA_ROUNDING * total * (1.0 + conditions.maxima[-1])
     own, mean = (
-        Certificate.of(shards.merge(_objective_parts, value), violation, value, total, psd)
+        Certificate.of(shards.merge(_objective_parts, value), violation, value, total, psd, precision)
         for value in (beta, average)
     )
     if mean.gap <= own.gap + rounding:
@@ -119,4 +127,4 @@ def _optimality(shard: CertificateShard) -> Partial:
 
 
 def _objective_parts(shard: CertificateShard, beta: float) -> Partial:
-    return shard.problem.objective_parts(shard.sigma, beta, shard.g_b, shard.g_c)
+    return shard.problem.objective_parts(shard.sigma, beta, shard.g_b, shard.g_c, shard.error)

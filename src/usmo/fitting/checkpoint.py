@@ -1,6 +1,7 @@
 """Checkpoints of long fits: the solver's state in one file, replaced atomically, refused for other data.
 
-For the block solver the file has σ, G = q - Kσ at it, and the point that the solver is moving to. A fit that is killed
+For the block solver the file has σ, G = q - Kσ at it, the point that the solver is moving to, and how far
+G has come on the way there. A fit that is killed
 and started again with the same table and parameters continues from there without computing a kernel row twice.
 
 One fit at a time uses a file: a lock beside it says which process. A disk that is full or gone during the fit costs the
@@ -33,7 +34,7 @@ from usmo.system.atomic import replacing, temporary_file
 from usmo.system.locks import FileLock, LockHeld
 from usmo.system.terminal import printable
 
-_FORMAT = 1
+_FORMAT = 2
 
 _HEADER = 4096
 """Bytes that an array in a file may have besides its numbers."""
@@ -179,9 +180,11 @@ class Checkpoint:
 
     def load(self) -> tuple[EvaluatedPoint, Array] | None:
         """The last point with its G, and the target, of an earlier run of the same fit; None if there is no file."""
-        state = self.file.load(sigma=(self._n,), G=(self._n,), target=(self._n,))
-        return None if state is None else (EvaluatedPoint(state["sigma"], state["G"]), state["target"])
+        state = self.file.load(sigma=(self._n,), G=(self._n,), target=(self._n,), panels=())
+        if state is None:
+            return None
+        return EvaluatedPoint(state["sigma"], state["G"], int(state["panels"])), state["target"]
 
-    def save(self, sigma: Array, get_G: Callable[[], Array], target: Array) -> None:
+    def save(self, sigma: Array, get_G: Callable[[], Array], target: Array, panels: int) -> None:
         """Write the state if the last one is old enough; G is computed only then."""
-        self.file.save(lambda: {"sigma": sigma, "G": get_G(), "target": target})
+        self.file.save(lambda: {"sigma": sigma, "G": get_G(), "target": target, "panels": float(panels)})

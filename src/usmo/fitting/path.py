@@ -15,7 +15,8 @@ from usmo.core.arrays import Array, Index
 from usmo.core.problem import Problem
 from usmo.core.solution import EvaluatedPoint, Solution
 from usmo.core.table import Table
-from usmo.fitting.certify import better, certify_values, check_kernel, decision_values, meets_tolerance
+from usmo.fitting.certify import better, certify_values, check_kernel, meets_tolerance
+from usmo.fitting.decision_values import Values, exact_values
 from usmo.fitting.fit import Fit, fit_columns
 from usmo.fitting.kernel import default_cache, effort, fit_kernel
 from usmo.fitting.specification import Specification
@@ -71,10 +72,10 @@ def _kernel_path(problems: list[Problem], kernel: KernelMatrix, spec: Specificat
     psd = check_kernel(hardest, kernel)
     solutions = _solve_path(problems, hardest, kernel, spec, psd)
     columns = [p.table_coefficients(s.sigma, len(kernel)) for p, s in zip(problems, solutions, strict=True)]
-    values = decision_values(hardest, kernel, np.stack(columns, axis=1))
+    values = exact_values(hardest, kernel, np.stack(columns, axis=1))
     fits = []
     for k, (problem, solution) in enumerate(zip(problems, solutions, strict=True)):
-        certified = certify_values(problem, solution, values[:, k], psd)
+        certified = certify_values(problem, solution, Values(values[:, k]), psd)
         if not meets_tolerance(certified.certificate, certified.net_violation, spec.tol):
             again = fit_kernel(problem, kernel, spec, start=solution.sigma)
             short = certified._replace(solution=replace(certified.solution, status="precision"))

@@ -6,6 +6,7 @@ forest+rbf   half of that plus half of exp(-γ‖x-y‖²) on standardised colum
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,9 +96,30 @@ class LeafMatrix(KernelMatrix):
 
     def product(self, rows: Index, cols: Index, v: Array) -> Array:
         self.entries += len(rows) * len(cols)
-        leaves = self.X.leaves
-        out = self._leaf_product(leaves[:, rows], leaves[:, cols], v)
+        out = self.leaf_part(rows, cols, v)
         return out if self._rbf is None else out + (1.0 - self._share) * self._rbf.product(rows, cols, v)
+
+    @property
+    def has_tiles(self) -> bool:
+        return self._rbf is not None and self._rbf.has_tiles
+
+    def product_panels(
+        self, members: Index, others: Index, v: Array, done: int = 0
+    ) -> Iterator[tuple[Array, Array]]:
+        assert self._rbf is not None  # only matrices with tiles have panels
+        for k, (inner, outer) in enumerate(self._rbf.product_panels(members, others, v, done), done):
+            inner, outer = (1.0 - self._share) * inner, (1.0 - self._share) * outer
+            if k == 0:  # the sums over leaves are cheap: the first panel has them all
+                inner += self.leaf_part(members, members, v)
+                outer += self.leaf_part(others, members, v)
+            yield inner, outer
+
+    def leaf_part(self, rows: Index, cols: Index, v: Array) -> Array:
+        """The share of the leaves in K[rows, cols] @ v."""
+        return self._leaf_product(self.X.leaves[:, rows], self.X.leaves[:, cols], v)
+
+    def rbf_part(self) -> tuple[KernelMatrix | None, float]:
+        return self._rbf, 1.0 - self._share
 
     def cross_product(self, Y: Any, v: Array) -> Array:
         out = self._leaf_product(Y.leaves, self.X.leaves, v)

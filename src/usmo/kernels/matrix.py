@@ -7,7 +7,7 @@ Every kernel value computed between rows of the table is counted; those with new
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from scipy import sparse
 
 from usmo.core.arrays import Array, Index
 from usmo.kernels.kernel import Kernel
+from usmo.kernels.symmetric import add_panel, panels, symmetric_entries
 from usmo.kernels.tables import TILE_BYTES, rows_together, squared_norms, tile_slices, worth_dense
 from usmo.kernels.tiles import rbf_block, rbf_sums
 
@@ -24,6 +25,9 @@ _CENTRE_ABOVE = 4096.0
 
 _FUSED_FROM = 2**16
 """Entries of an rbf block from which the compiled tiles are used. Below, loading them costs more than it saves."""
+
+_PAIRED_FROM = 1024
+"""Members from which a product with their own kernel matrix computes every entry once."""
 
 _DENSE_COPY = 2**26
 """Entries up to which the block solver holds a sparse table dense: dense products are faster."""
@@ -103,6 +107,10 @@ class KernelMatrix:
         return SourceRows(
             self._convert(self.X[rows]), self._norms[rows] if self.kernel.name == "rbf" else self._norms
         )
+
+    def squared_norms_at(self, rows: Index) -> Array:
+        """‖x‖² of these rows as the rbf kernel uses them."""
+        return self._norms[rows]
 
     def write_rows(self, sources: SourceRows, out: Array, slots: Index) -> None:
         """Write k(source i, all rows) into ``out[slots[i]]``."""
@@ -194,6 +202,38 @@ class KernelMatrix:
                 out[left] += self.block(rows[left], cols[right]) @ v[right]
         return out
 
+    def paired_product(self, members: Index, others: Index, v: Array) -> tuple[Array, Array]:
+        """K[members, members] @ v and K[others, members] @ v, for one or more columns v.
+
+        Where the compiled tiles are used, an entry between two members is computed once.
+        """
+        inner, outer = np.zeros(v.shape), np.zeros((len(others), *v.shape[1:]))
+        if not self.has_tiles or len(members) < _PAIRED_FROM:
+            return self.product(members, members, v), self.product(others, members, v)
+        for on_members, on_others in self.product_panels(members, others, v):
+            inner += on_members
+            outer += on_others
+        return inner, outer
+
+    def leaf_part(self, rows: Index, cols: Index, v: Array) -> Array:
+        """What K[rows, cols] @ v has besides :meth:`rbf_part`: zero but for kernels of leaves."""
+        return np.zeros((len(rows), *v.shape[1:]))
+
+    def rbf_part(self) -> tuple[KernelMatrix | None, float]:
+        """The Gaussian part of the matrix and its weight; None if there is none."""
+        return (self, 1.0) if self.kernel.name == "rbf" else (None, 0.0)
+
+    def product_panels(
+        self, members: Index, others: Index, v: Array, done: int = 0
+    ) -> Iterator[tuple[Array, Array]]:
+        """The same in parts that add up to it, one for each panel of members after the first ``done``."""
+        sources, columns = self.rows_at(members), v.reshape(len(v), -1)
+        for panel in list(panels(len(members)))[done:]:
+            inner = np.zeros(columns.shape)
+            add_panel(sources.rows, sources.norms, self.kernel.gamma, columns, panel, inner)
+            self.entries += symmetric_entries(panel, len(members))
+            yield inner.reshape(v.shape), self.product(others, members[panel], v[panel])
+
     def cross_product(self, Y: Any, v: Array) -> Array:
         """K(Y, X) @ v for new rows Y, tile by tile."""
         if self._fuses(Y.shape[0] * len(self)):
@@ -223,9 +263,13 @@ class KernelMatrix:
         A = A if self._shift is None else A - self._shift
         return A, squared_norms(A) if self.kernel.name == "rbf" else None
 
+    @property
+    def has_tiles(self) -> bool:
+        """Whether large blocks are computed by the compiled tiles, which take dense rows and rbf only."""
+        return self.kernel.name == "rbf" and self._dense
+
     def _fuses(self, entries: int) -> bool:
-        """Whether a block of this many entries is computed by the compiled tiles, which take dense rows only."""
-        return self.kernel.name == "rbf" and self._dense and entries >= _FUSED_FROM
+        return self.has_tiles and entries >= _FUSED_FROM
 
     def _sums(self, take: _Take, n: int, sources: _Take, v: Array) -> Array:
         """K(x, s) @ v for n rows x and rows s, both read by slices, by the compiled tiles."""

@@ -173,7 +173,7 @@ def rbf_sums(take: Callable[[slice], tuple[Any, Any]], n: int, S: Any, s2: Any, 
     float64 whatever the float type of S.
     """
     high, wide = _SUMMED[S.shape[1] >= _WIDE]
-    finish, g = _finish64 if S.dtype == np.float64 else _finish32, S.dtype.type(gamma)
+    g = S.dtype.type(gamma)
     W = np.ascontiguousarray(weights.T, dtype=np.float64)
     sums = np.zeros((W.shape[0], n))
 
@@ -183,8 +183,7 @@ def rbf_sums(take: Callable[[slice], tuple[Any, Any]], n: int, S: Any, s2: Any, 
         mine = np.zeros((W.shape[0], X.shape[0]))
         for first in range(0, S.shape[0], high):
             rows = slice(first, first + high)
-            tile = _product(S[rows], X, memory)
-            finish(tile, s2[rows], x2, g)
+            tile = finish_tile(S[rows], X, s2[rows], x2, g, memory)
             if S.dtype == np.float64:
                 mine += W[:, rows] @ tile
             else:
@@ -193,6 +192,13 @@ def rbf_sums(take: Callable[[slice], tuple[Any, Any]], n: int, S: Any, s2: Any, 
 
     over_tiles(work, n, wide)
     return sums.T
+
+
+def finish_tile(A: Any, B: Any, a2: Any, b2: Any, gamma: Any, memory: Any) -> Any:
+    """The kernel values of one tile, in scratch memory; γ has the float type of the rows."""
+    tile = _product(A, B, memory)
+    (_finish64 if A.dtype == np.float64 else _finish32)(tile, a2, b2, gamma)
+    return tile
 
 
 def _product(A: Any, B: Any, memory: Any) -> Any:

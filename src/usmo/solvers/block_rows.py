@@ -6,7 +6,7 @@ matrix and the state of the optimality conditions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -20,13 +20,20 @@ from usmo.kernels.matrix import KernelMatrix, SourceRows, stacked
 from usmo.solvers.block_shards import BlockShard, Conditions, merged_conditions
 from usmo.solvers.row_cache import Slots
 
+_PANELS_FROM = 4096
+"""Rows from which a change of σ computes the kernel values between them once."""
+
 
 class BlockRows:
     """Shards of rows, and which kernel row is in which slot of their caches.
 
+    ``only`` is the shard if there is one, in this process.
+
     λ and π enter only in ``begin``, so the problems of a path share one object and its cache. ``entries`` counts kernel
     values computed; ``counted`` is its value when the last run ended.
     """
+
+    only: BlockShard | None = None
 
     def __init__(
         self, shards: Shards, sizes: Sequence[int], dtype: Any, cache_size: float, entries: int, least: int
@@ -50,7 +57,9 @@ class BlockRows:
         """All rows in one shard of this process."""
         mean = kernel.product(problem.c_rows, problem.b_rows, problem.b / problem.total)
         shard = BlockShard(kernel.restrict(problem.c_rows, dtype), mean, 0)
-        return cls(LocalShards(shard), [problem.n], dtype, cache_size, problem.n * problem.p, least)
+        rows = cls(LocalShards(shard), [problem.n], dtype, cache_size, problem.n * problem.p, least)
+        rows.only = shard
+        return rows
 
     @cached_property
     def mean(self) -> Array:
@@ -78,6 +87,27 @@ class BlockRows:
         else:
             self.shards.gather(BlockShard.change_uncached, self._sources(W), W, change, sigma)
 
+    @property
+    def holds(self) -> int:
+        """How many kernel rows the cache holds within its size."""
+        return min(self.n, int(self.cache_size * 2**20 // max(1, self.n * self.dtype.itemsize)))
+
+    def has_panels(self, W: Index) -> bool:
+        """Whether :meth:`change_in_panels` can be used and is worth it for these rows."""
+        return self.only is not None and self.only.matrix.has_tiles and len(W) >= _PANELS_FROM
+
+    def change_in_panels(self, W: Index, change: Array, sigma: Array, done: int) -> Iterator[int]:
+        """Set σ on W and update G, a panel of W at a time; yields the panels done. σ is set at the end."""
+        assert self.only is not None
+        before = self.only.matrix.entries
+        try:
+            for panels in self.only.change_in_panels(W, change, done):
+                self.entries += self.only.matrix.entries - before
+                before = self.only.matrix.entries
+                yield panels
+        finally:
+            self.only.set_sigma(W, sigma)
+
     def block(self, W: Index) -> tuple[Array, Array]:
         """K[W, W] in float64, and G[W]."""
         parts = self._with_cached(BlockShard.block, W)
@@ -99,7 +129,9 @@ class BlockRows:
         centre = None if sums[0] is None else sum(sums) / len(sample)
         self.shards.gather(BlockShard.open_subsample, sample, centre)
         sizes = [int(np.diff(np.searchsorted(sample, [part.start, part.stop]))[0]) for part in self.parts]
-        return BlockRows(SubShards(self.shards, "subsample"), sizes, self.dtype, self.cache_size, 0, self.least)
+        rows = BlockRows(SubShards(self.shards, "subsample"), sizes, self.dtype, self.cache_size, 0, self.least)
+        rows.only = None if self.only is None else self.only.subsample
+        return rows
 
     def close_subsample(self) -> None:
         self.shards.gather(BlockShard.close_subsample)

@@ -6,6 +6,7 @@ goes to which slot and calls the methods below on every shard. W are positions i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,6 +124,21 @@ class BlockShard:
     def change_uncached(self, sources: SourceRows, W: Index, change: Array, sigma: Array) -> None:
         """Set σ on W and update G by kernel rows that are not kept."""
         self.G -= self.matrix.product_with(sources, np.array(change))
+        self._set(W, sigma)
+
+    def change_in_panels(self, W: Index, change: Array, done: int) -> Iterator[int]:
+        """Update G for a change of σ on W, all of which are in this shard; yields the panels done so far.
+
+        A kernel value between two rows of W is computed once. G is right again after the last panel; σ is not set.
+        """
+        others = np.setdiff1d(np.arange(len(self.matrix)), W, assume_unique=True)
+        for inner, outer in self.matrix.product_panels(W, others, change, done):
+            self.G[W] -= inner
+            self.G[others] -= outer
+            done += 1
+            yield done
+
+    def set_sigma(self, W: Index, sigma: Array) -> None:
         self._set(W, sigma)
 
     def change_cached(

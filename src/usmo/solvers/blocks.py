@@ -42,6 +42,7 @@ from usmo.kernels.matrix import KernelMatrix
 from usmo.solvers import starts
 from usmo.solvers.block_rows import BlockRows
 from usmo.solvers.block_shards import Conditions
+from usmo.solvers.narrowing import active, margins, rows_that_matter
 from usmo.solvers.pair_steps import DONE, PAUSED, steps_on_set
 from usmo.solvers.stopping import Limits, Progress, Save
 
@@ -61,6 +62,9 @@ _SUBSAMPLE, _SUBSAMPLE_FROM, _SUBSAMPLE_TOL = 4, 2000, 0.1
 _KEPT = 0.1
 """Share of the rows that the start keeps in the cache: those whose f is nearest a threshold. The others hardly ever
 move again. Caching a quarter costs more time than the rows it saves (0.01 to 0.03 n)."""
+
+_NARROW_FROM, _NARROW_GOAL = 8192, 0.02
+"""Rows from which a problem is narrowed, and the share of the violation to which the narrowed problem is solved."""
 
 _PRODUCTS = 8
 """Number of products in which σ of all rows changes, for kernels that prefer products."""
@@ -120,20 +124,28 @@ class _Run:
     def kernel_rows(self) -> float:
         return (self.rows.entries - self.rows.counted) / self.problem.n
 
-    def move_to(self, target: Array, keep: Mask | None = None, *, save: bool = True) -> None:
+    def move_to(self, target: Array, keep: Mask | None = None, *, save: bool = True, panels: int = 0) -> None:
         """Set σ to the target, and G to match, as far as the time limit allows.
 
         ``keep`` marks the rows whose kernel rows are cached; the others are computed and not kept. Rows of kernels
-        that prefer products are not cached before a round needs them.
+        that prefer products are not cached before a round needs them. ``panels`` of the product are in G already.
         """
         moving = np.flatnonzero(target != self.sigma)
         present = self.rows.slots.slot[moving] >= 0
-        cached = np.ones(len(moving), bool) if keep is None else keep[moving] | present
+        if keep is None:
+            cached = np.full(len(moving), len(moving) <= self.rows.slots.capacity)
+        else:
+            cached = keep[moving] | present
         uncached = _UNCACHED
         if self.rows.prefers_products:
             cached, uncached = present, max(_UNCACHED, self.problem.n // _PRODUCTS)
+        if panels:
+            cached[:] = False
         step = min(BLOCK, self.rows.slots.capacity)
-        for group, size, is_cached in ((moving[~cached], uncached, False), (moving[cached], step, True)):
+        for group, size, is_cached in ((moving[cached], step, True), (moving[~cached], uncached, False)):
+            if not is_cached and self.rows.has_panels(group):
+                self._move_in_panels(group, target, panels, save)
+                return
             for k in range(0, len(group), size):
                 W = group[k : k + size]
                 self.rows.change(W, target[W] - self.sigma[W], target[W], cached=is_cached)
@@ -142,6 +154,15 @@ class _Run:
                     self.limits.save(self.sigma, self.rows.G, target)
                 if self.limits.reached(self.rounds):
                     return
+
+    def _move_in_panels(self, W: Index, target: Array, done: int, save: bool) -> None:
+        """Set σ to the target on W in one product. If the time ends before it, G is left behind σ."""
+        for panels in self.rows.change_in_panels(W, target[W] - self.sigma[W], target[W], done):
+            if save:
+                self.limits.save(self.sigma, self.rows.G, target, panels)
+            if self.limits.reached(self.rounds):
+                break
+        self.sigma[W] = target[W]
 
     def evaluate(self) -> None:
         """Compute the optimality conditions at the present σ."""
@@ -177,6 +198,37 @@ class _Run:
         self.conditions = self.rows.advance(W[moved], change[moved], sigma[moved], self.half)
         self.rounds += 1
         return bool(moved.any()) or code == DONE
+
+    def margins(self) -> Array:
+        return margins(self.problem.at(self.sigma), self.rows.G(), self.conditions.beta)
+
+    def worth_narrowing(self, tau: float) -> bool:
+        """Whether the rows that move are more than the cache holds, so that rounds would compute them many times."""
+        if self.rows.only is None or self.problem.n < _NARROW_FROM or self.rows.holds == self.problem.n:
+            return False
+        return active(self.margins(), tau) > self.rows.holds or self.rows.holds < BLOCK
+
+    def narrow(self, tau: float) -> bool:
+        """Solve the problem of the rows that matter, with σ fixed on all others. False if nothing moved."""
+        M = rows_that_matter(self.margins(), tau)
+        sigma = self.sigma[M]
+        scale = float(sigma.sum()) / self.problem.total
+        small = Problem(self.problem.b_rows, self.problem.c_rows[M], scale * self.problem.b, self.problem.c[M])
+        goal = max(0.5 * tau, _NARROW_GOAL * self.conditions.violation)
+        solution = solve(
+            small, self.rows.open_subsample(M), sigma, point=EvaluatedPoint(sigma, self.rows.G()[M]), tol=goal,
+            max_time=self.limits.seconds_left,
+        )  # fmt: skip
+        self.rows.close_subsample()
+        self.rows.entries += round(solution.kernel_rows * small.n)
+        self.steps += solution.history[-1].steps
+        target = self.sigma.copy()
+        target[M] = solution.sigma
+        moved = bool((target != self.sigma).any())
+        self.move_to(target, np.zeros(self.problem.n, bool))
+        self.evaluate()
+        self.rounds += 1
+        return moved
 
     def record(self, kind: str) -> PassRecord:
         return PassRecord(
@@ -249,7 +301,7 @@ def solve(
     if start is None:
         run.move_to(*_subsample_start(run))
     else:
-        run.move_to(start)
+        run.move_to(start, panels=0 if point is None else point.panels)
     run.evaluate()
     limits.report(run.record("start"), run.sigma)
     # 2) rounds; half of the tolerance is left to the rounding of float32 kernel rows
@@ -262,9 +314,10 @@ def solve(
         if violation <= tau:
             status = "optimal" if violation <= tol else "precision"
         if status is None:
-            if not run.round(run.choose(tau), tau):
+            narrow = run.worth_narrowing(tau)
+            if not (run.narrow(tau) if narrow else run.round(run.choose(tau), tau)):
                 status = "precision"
-            limits.report(run.record("block"), run.sigma)
+            limits.report(run.record("narrowed" if narrow else "block"), run.sigma)
             limits.save(run.sigma, rows.G, run.sigma)
     return run.result(status)
 
@@ -291,5 +344,5 @@ def _subsample_start(run: _Run) -> tuple[Array, Mask]:
     high = G[target == problem.c].min(initial=np.inf)
     distance = np.where(target > 0.0, np.minimum(np.abs(G - low), np.abs(G - high)), np.inf)
     kept = np.zeros(problem.n, bool)
-    kept[np.argsort(distance)[: int(_KEPT * problem.n)]] = True
+    kept[np.argsort(distance)[: min(int(_KEPT * problem.n), run.rows.holds)]] = True
     return target, kept

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from usmo.core.arrays import Array
 from usmo.core.solution import PassRecord, Status
 
-Save = Callable[[Array, Callable[[], Array], Array], None]
-"""Called with σ, a function that returns G at it, and the point that the solver is moving to."""
+Save = Callable[[Array, Callable[[], Array], Array, int], None]
+"""Called with σ, a function that returns G at it, the point that the solver is moving to, and the panels of that move
+that G already includes (:class:`usmo.core.solution.EvaluatedPoint`)."""
 
 Progress = Callable[[PassRecord, Array], bool | None]
 """Called after each pass with its record and the present σ (by the linear solver: w). Returning True ends the fit."""
@@ -58,9 +59,9 @@ class Limits:
         if self._progress is not None and self._progress(record, sigma):
             self._stopped = True
 
-    def save(self, sigma: Array, get_G: Callable[[], Array], target: Array) -> None:
+    def save(self, sigma: Array, get_G: Callable[[], Array], target: Array, panels: int = 0) -> None:
         if self._save is not None:
-            self._save(sigma, get_G, target)
+            self._save(sigma, get_G, target, panels)
 
     def reached(self, iterations: int) -> Status | None:
         """The reason to stop, None if there is none."""

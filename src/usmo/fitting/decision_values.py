@@ -1,0 +1,85 @@
+"""Decision values for a certificate: Kα on every row in use, computed independently of the solver.
+
+They are float64, or for large Gaussian fits float32 with a bound on the error of each. A row whose σ is at a bound and
+whose f is farther from its kink than that error adds nothing to the gap, whatever f is exactly. The other rows are
+computed again in float64. If a sample says that these are many, float64 is used at once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from usmo.core.arrays import Array, Index, Mask
+from usmo.core.dual import ROUNDING
+from usmo.core.problem import Problem
+from usmo.core.solution import Solution
+from usmo.kernels.bounded import BoundedProducts
+from usmo.kernels.matrix import KernelMatrix
+
+_LARGE = 2e9
+"""Multiplications of a product from which float32 with bounds is tried: below, float64 takes tenths of a second."""
+
+_EXP_COST = 30
+"""Multiplications that take as long as one exponential."""
+
+_SAMPLE, _MOST_AGAIN = 512, 0.15
+"""Rows of the sample, and the share of rows computed again above which float64 throughout is faster: float64 tiles
+take three to four times as long as float32 ones (``python -m benchmarks.million tiles``)."""
+
+_WIDER = 2.0
+"""Factor on the error for the choice of rows, because β may still change a little."""
+
+
+class Values(NamedTuple):
+    """Kα on every row of the table, and bounds on its error if it is float32."""
+
+    f: Array
+    error: Array | None = None
+
+
+def exact_values(problem: Problem, kernel: KernelMatrix, alpha: Array) -> Array:
+    """Kα on every row in use, for each column of α, in float64."""
+    support, others = _support(problem, alpha.any(axis=1))
+    values = np.zeros(alpha.shape)
+    values[support], values[others] = kernel.paired_product(support, others, alpha[support])
+    return values
+
+
+def bounded_values(problem: Problem, kernel: KernelMatrix, solution: Solution) -> Values | None:
+    """Kα in float32 with bounds, rows near a kink in float64; None if float64 throughout is as good."""
+    alpha = problem.table_coefficients(solution.sigma, len(kernel))
+    support, others = _support(problem, alpha != 0.0)
+    cost = len(problem.rows) * len(support) * (kernel.X.shape[1] + _EXP_COST)
+    if cost < _LARGE or not BoundedProducts.possible(kernel):
+        return None
+    products = BoundedProducts(kernel, support, others, alpha[support])
+    rows = np.concatenate([support, others])
+    sample = np.random.default_rng(0).permutation(len(rows))[:_SAMPLE]
+    f, error = np.zeros(len(kernel)), np.full(len(kernel), np.inf)
+    tried = rows[sample]
+    f[tried], error[tried] = products.at(sample)
+    uncertain = _uncertain(problem, solution, f, error)[tried]
+    if uncertain.mean() > _MOST_AGAIN:
+        return None
+    (f[support], error[support]), (f[others], error[others]) = products.all()
+    again = np.flatnonzero(_uncertain(problem, solution, f, error))
+    f[again], error[again] = kernel.product(again, support, alpha[support]), 0.0
+    return Values(f, error)
+
+
+def _support(problem: Problem, used: Mask) -> tuple[Index, Index]:
+    """Rows with a coefficient, and the other rows in use."""
+    support = np.flatnonzero(used)
+    return support, np.setdiff1d(problem.rows, support, assume_unique=True)
+
+
+def _uncertain(problem: Problem, solution: Solution, f: Array, error: Array) -> Mask:
+    """Rows of the table whose f must be known better, for the gap or for the terms that are linear in f."""
+    rows, point = problem.c_rows, problem.at(solution.sigma).snapped()
+    near = np.zeros(len(f), bool)
+    near[rows] = point.most_slack(f[rows] + solution.beta, _WIDER * error[rows]) > ROUNDING * problem.c
+    if 10 * problem.p < problem.n:
+        near[problem.b_rows] = True
+    return near

@@ -1,0 +1,87 @@
+"""Products with a Gaussian kernel matrix in float32, with a bound on the rounding error of every sum.
+
+Rows are centred and scaled to z with k(x, y) = exp(-t), t = ‖z_x - z_y‖². With u = 2⁻²⁴, d columns and the norms
+a = ‖z_x‖, b = ‖z_y‖, the computed t differs from the exact one by at most
+
+    rounding of the rows       2u(a+b)²        |‖ẑ_x - ẑ_y‖ - ‖z_x - z_y‖| ≤ u(a+b)
+    rounding of a² and b²       u(a²+b²)
+    the product ẑ_x·ẑ_y        2du·ab          in any order of summation
+    a² + b² - 2ẑ_x·ẑ_y          u(a²+b²) + u(a+b)²
+
+which is at most u(d/2 + 5)(a+b)². The exponential adds its relative error, and a tile of T terms (T+2)u, with the
+rounding of the weights. So a sum Σ w·k is off by at most (these, added up)·Σ|w|·k, and the second sum is computed
+beside the first. ``_SAFETY`` covers the products of these errors with each other and the float64 rounding.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from usmo.core.arrays import Array, Index
+from usmo.kernels.matrix import KernelMatrix
+from usmo.kernels.symmetric import TERMS
+
+UNIT = 2.0**-24
+"""Largest relative error of one rounding to float32."""
+
+EXP_ERROR = 4e-7
+"""Bound on the relative error of the float32 exponential of :mod:`usmo.kernels.tiles`, between -87 and 0."""
+
+_LEAST = 2.0e-38
+"""Bound on its absolute error below -87."""
+
+_SAFETY = 1.01
+
+
+class Bounded(NamedTuple):
+    """Sums over a kernel matrix, and a bound on the error of each."""
+
+    values: Array
+    error: Array
+
+
+class BoundedProducts:
+    """K[rows, members] @ α in float32 with bounds, for rows of one table. ``members`` come first among ``rows``."""
+
+    def __init__(self, kernel: KernelMatrix, members: Index, others: Index, alpha: Array) -> None:
+        self.kernel, self.members, self.others, self.alpha = kernel, members, others, alpha
+        rbf, self.weight = kernel.rbf_part()
+        if rbf is None or not rbf.has_tiles:
+            raise ValueError("bounded products need a Gaussian part and dense rows")
+        self.rbf = rbf.restrict(np.concatenate([members, others]), np.float32)
+        self.columns = np.stack([alpha, np.abs(alpha)], axis=1)
+
+    @staticmethod
+    def possible(kernel: KernelMatrix) -> bool:
+        """Whether the kernel has a Gaussian part with dense rows."""
+        rbf, _ = kernel.rbf_part()
+        return rbf is not None and rbf.has_tiles
+
+    def at(self, places: Index) -> Bounded:
+        """The sums for some of the rows, given by their places among members and others."""
+        sums = self.rbf.product(places, np.arange(len(self.members)), self.columns)
+        return self._bounded(sums, places)
+
+    def all(self) -> tuple[Bounded, Bounded]:
+        """The sums for the members and for the others; an entry between two members is computed once."""
+        m, n = len(self.members), len(self.rbf)
+        places = np.arange(m), np.arange(m, n)
+        sums = self.rbf.paired_product(*places, self.columns)
+        self.kernel.entries += self.rbf.entries
+        inner, outer = (self._bounded(each, where) for each, where in zip(sums, places, strict=True))
+        return inner, outer
+
+    def _bounded(self, sums: Array, places: Index) -> Bounded:
+        size = np.sqrt(self.rbf.squared_norms_at(places).astype(np.float64))
+        largest = np.sqrt(float(self.rbf.squared_norms_at(np.arange(len(self.members))).max(initial=0.0)))
+        exponent = UNIT * (0.5 * self.rbf.X.shape[1] + 5.0) * (size + largest) ** 2
+        relative = np.expm1(exponent) + EXP_ERROR + (TERMS + 2) * UNIT
+        # the sums of |α|k are too small by at most their own relative error
+        error = _SAFETY * relative / np.maximum(1.0 - _SAFETY * relative, 0.5) * sums[:, 1]
+        error += _LEAST * float(self.columns[:, 1].sum())
+        error = np.where(_SAFETY * relative < 0.5, error, np.inf)
+        rows = np.concatenate([self.members, self.others])[places]
+        values = self.weight * sums[:, 0] + self.kernel.leaf_part(rows, self.members, self.alpha)
+        return Bounded(values, self.weight * error)

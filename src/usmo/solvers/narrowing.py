@@ -1,0 +1,38 @@
+"""Which rows of a large problem still matter: those that violate optimality, and those nearest a kink.
+
+With up and dn the slopes for raising and lowering σ, a row is optimal at β if dn ≤ β ≤ up. Its margin is the distance
+of β from the nearer end: negative for a violating row, 0 for a row between two bounds with the right f, and for a row
+at a bound the distance of f from the kink where σ would begin to move.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from usmo.core.arrays import Array, Index
+from usmo.core.dual import DualPoint
+
+_SHARE = 3
+"""The rows of a narrowed problem are so many times those that violate or lie between bounds: the others near a kink
+may become violating when these move."""
+
+_LEAST, _MOST = 4096, 4
+"""At least so many rows are taken, and at most n divided by this."""
+
+
+def margins(point: DualPoint, G: Array, beta: float) -> Array:
+    """The margin of every row at β."""
+    up, dn = point.slopes(G)
+    return np.minimum(up - beta, beta - dn)
+
+
+def rows_that_matter(margin: Array, tau: float) -> Index:
+    """The rows of the narrowed problem for violations of τ, ascending."""
+    n = len(margin)
+    count = min(max(_SHARE * active(margin, tau), _LEAST), n // _MOST)
+    return np.sort(np.argpartition(margin, count)[:count])
+
+
+def active(margin: Array, tau: float) -> int:
+    """How many rows violate optimality by more than τ or may move either way."""
+    return int(np.count_nonzero(margin < 0.5 * tau))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from usmo.cli.messages import Messages
 from usmo.system import stages
+from usmo.system.work import LONG, Work, in_words, watching
 
 READ, RANK, REPORT = "reading the table", "ranking", "writing the report"
 
@@ -46,6 +47,16 @@ class RunProgress:
 
     @contextlib.contextmanager
     def fitting(self) -> Iterator[None]:
-        """A block in which the stages of a fit are shown."""
-        with stages.listening(self.begin):
+        """A block in which the stages of a fit are shown, and how far a long fit is."""
+        with stages.listening(self.begin), watching(self.advance):
             yield
+
+    def advance(self, work: Work) -> None:
+        """Show how far a long fit is: at its beginning, and on a terminal at every step."""
+        if work.seconds < LONG:
+            return
+        if work.done == 0.0:
+            self._messages.say(f"this fit takes about {in_words(work.seconds)}")
+        elif self._messages.live:
+            left = in_words(work.left)
+            self._messages.show_line(f"usmo: {stages.FIT}: {100 * work.share:.0f} %, about {left} left")

@@ -31,14 +31,19 @@ from usmo.estimators.types import (
     Threshold,
 )
 from usmo.fitting.checkpoint import check_checkpoint
+from usmo.fitting.estimate import expected_work
 from usmo.fitting.specification import Specification
 from usmo.kernels.forest import MOST_TREES
 from usmo.kernels.kernel import FORESTS
 from usmo.solvers import starts
 from usmo.system import caller
+from usmo.system.work import in_words
 
 _LARGE = 100_000
-"""Unlabelled rows from which solver="auto" points to the approximation."""
+"""Unlabelled rows from which solver="auto" may point to the approximation."""
+
+_LONG = 60.0
+"""Seconds from which it does: below, an exact fit is worth waiting for."""
 
 
 class PUSVC(KernelPUClassifier):
@@ -286,9 +291,13 @@ class PUSVC(KernelPUClassifier):
     def _warn_of_size(self, table: Table) -> None:
         n = len(table.sample(self.scenario))
         exact = self.solver == "auto" and self.approximation is None
-        if exact and n >= _LARGE and self.kernel not in ("linear", "precomputed", "forest"):
+        if not exact or n < _LARGE or self.kernel in ("linear", "precomputed", "forest"):
+            return
+        work = expected_work(table.X, n) if self.kernel == "rbf" else None
+        if work is None or work.seconds >= _LONG:
+            time = "" if work is None else f" and takes about {in_words(work.seconds)} here"
             caller.warn(
-                f"an exact fit of {n} unlabelled rows computes a large part of a {n} × {n} kernel matrix. "
+                f"an exact fit of {n} unlabelled rows computes a large part of a {n} × {n} kernel matrix{time}. "
                 "approximation='nystroem' takes time linear in the rows and reports its error. "
                 "solver='blocks' fits exactly without this message.",
                 topic="large-exact-fit",

@@ -16,7 +16,7 @@ from usmo.estimators.expansion import expansion_values, kernel_expansion, map_ex
 from usmo.estimators.fit_warnings import warn_if_short
 from usmo.estimators.preparation import Choices
 from usmo.fitting.fit import Fit, Start, fit_table
-from usmo.fitting.progress import combined, printed
+from usmo.fitting.progress import combined, long_work, printed
 from usmo.fitting.specification import Specification
 from usmo.fitting.trees import with_trees
 from usmo.kernels.row_blocks import Blocks, as_features
@@ -45,7 +45,8 @@ def train(
     if spec.approximation is None:
         current = partial(_current_attributes, table, spec, choices)
         progress = combined(progress, callback_bridge(model, context, current))
-    fit = fit_table(table, spec, choices.prior, choices.lam, start=start, progress=progress)
+    with long_work(model.verbose):
+        fit = fit_table(table, spec, choices.prior, choices.lam, start=start, progress=progress)
     warn_if_short(fit.solution.status, fit.certificate, model.tol)
     set_fitted(model, table, spec, choices, fit)
 

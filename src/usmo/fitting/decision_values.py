@@ -41,7 +41,7 @@ class Values(NamedTuple):
 
 def exact_values(problem: Problem, kernel: KernelMatrix, alpha: Array) -> Array:
     """Kα on every row in use, for each column of α, in float64."""
-    support, others = _support(problem, alpha.any(axis=1))
+    support, others = _support(problem, np.asarray(alpha.any(axis=1)))
     values = np.zeros(alpha.shape)
     values[support], values[others] = kernel.paired_product(support, others, alpha[support])
     return values
@@ -57,7 +57,7 @@ def bounded_values(problem: Problem, kernel: KernelMatrix, solution: Solution) -
     products = BoundedProducts(kernel, support, others, alpha[support])
     rows = np.concatenate([support, others])
     sample = np.random.default_rng(0).permutation(len(rows))[:_SAMPLE]
-    f, error = np.zeros(len(kernel)), np.full(len(kernel), np.inf)
+    f, error = np.zeros(len(kernel)), np.zeros(len(kernel))
     tried = rows[sample]
     f[tried], error[tried] = products.at(sample)
     uncertain = _uncertain(problem, solution, f, error)[tried]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,6 +15,7 @@ from usmo.core.solution import EvaluatedPoint, Solution
 from usmo.fitting import graded
 from usmo.fitting.certify import Certified, better, certify, check_kernel, meets_tolerance
 from usmo.fitting.checkpoint import Checkpoint, problem_digest
+from usmo.fitting.estimate import expected_work
 from usmo.fitting.linear import fit_linear, fits_interior_point
 from usmo.fitting.newton import fit_newton, suits_newton
 from usmo.fitting.specification import Specification
@@ -23,6 +25,7 @@ from usmo.kernels.row_blocks import ArrayFeatures
 from usmo.solvers import blocks, qp, starts, usmo
 from usmo.solvers.stopping import Limits, Progress, Save
 from usmo.system.memory import free_bytes
+from usmo.system.work import expecting, watched
 
 _REFINEMENTS = 3
 """How often a solution whose certificate exceeds the tolerance is solved further."""
@@ -38,6 +41,9 @@ _QP_GAP = 1e-6
 
 COLUMN_SOLVERS = ("interior-point", "newton")
 """Solvers of the linear kernel, which work on the columns."""
+
+_LONG = 50_000
+"""Rows from which a fit may take long enough to say so."""
 
 _TIGHTER = 0.1
 """Factor on the tolerance of the solver if the gap is too large."""
@@ -171,13 +177,22 @@ def _by_blocks(
     def certify_solution(solution: Solution) -> Certified:
         return certify(problem, kernel, solution, psd)
 
-    if spec.checkpoint is None:
-        return solve_and_refine(solve, certify_solution, spec, start)
-    digest = problem_digest(problem, kernel)
-    checkpoint = Checkpoint(spec.checkpoint, spec.checkpoint_seconds, digest, problem.n)
-    with checkpoint.file:
-        point, start = checkpoint.load() or (None, start)
-        return solve_and_refine(partial(solve, save=checkpoint.save), certify_solution, spec, start, point)
+    with _expected(problem, kernel):
+        if spec.checkpoint is None:
+            return solve_and_refine(solve, certify_solution, spec, start)
+        digest = problem_digest(problem, kernel)
+        checkpoint = Checkpoint(spec.checkpoint, spec.checkpoint_seconds, digest, problem.n)
+        with checkpoint.file:
+            point, start = checkpoint.load() or (None, start)
+            return solve_and_refine(partial(solve, save=checkpoint.save), certify_solution, spec, start, point)
+
+
+def _expected(problem: Problem, kernel: KernelMatrix) -> AbstractContextManager[None]:
+    """A block whose work is reported to whoever watches, if the fit is a long one."""
+    if problem.n < _LONG or kernel.kernel.name != "rbf" or not watched():
+        return nullcontext()
+    work = expected_work(kernel.X, problem.n)
+    return nullcontext() if work is None else expecting(work)
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from usmo.core.arrays import Array
 from usmo.core.solution import PassRecord
 from usmo.solvers.stopping import Progress
+from usmo.system.work import LONG, Work, in_words, watched, watching
 
 
 def combined(*parts: Progress | None) -> Progress | None:
@@ -19,6 +22,40 @@ def combined(*parts: Progress | None) -> Progress | None:
         return any(answers)
 
     return progress if present else None
+
+
+@contextmanager
+def long_work(verbose: int) -> Iterator[None]:
+    """A block in which a fit of more than ``LONG`` seconds says about how long it takes, and on a terminal how far."""
+    if verbose < 1 or watched():
+        yield
+        return
+    told = _Told()
+    with watching(told):
+        yield
+    told.end()
+
+
+class _Told:
+    """The expected time of a fit at its beginning, then one live line on a terminal."""
+
+    def __init__(self) -> None:
+        self.live, self.begun = sys.stderr.isatty(), False
+
+    def __call__(self, work: Work) -> None:
+        if not self.begun and work.seconds >= LONG:
+            print(f"usmo: this fit takes about {in_words(work.seconds)}", file=sys.stderr)
+            self.begun = True
+        elif self.begun and self.live:
+            print(f"\r{self.text(work):<70s}", end="", file=sys.stderr, flush=True)
+
+    @staticmethod
+    def text(work: Work) -> str:
+        return f"usmo: {100 * work.share:3.0f} % of the kernel values, about {in_words(work.left)} left"
+
+    def end(self) -> None:
+        if self.begun and self.live:
+            print(f"\r{'':70s}\r", end="", file=sys.stderr, flush=True)
 
 
 def printed(verbose: int, tol: float) -> Progress | None:

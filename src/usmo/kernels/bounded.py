@@ -77,11 +77,12 @@ class BoundedProducts:
         size = np.sqrt(self.rbf.squared_norms_at(places).astype(np.float64))
         largest = np.sqrt(float(self.rbf.squared_norms_at(np.arange(len(self.members))).max(initial=0.0)))
         exponent = UNIT * (0.5 * self.rbf.X.shape[1] + 5.0) * (size + largest) ** 2
-        relative = np.expm1(exponent) + EXP_ERROR + (TERMS + 2) * UNIT
+        relative = np.expm1(np.minimum(exponent, 1.0)) + EXP_ERROR + (TERMS + 2) * UNIT
+        relative *= _SAFETY
+        total = float(self.columns[:, 1].sum())
         # the sums of |α|k are too small by at most their own relative error
-        error = _SAFETY * relative / np.maximum(1.0 - _SAFETY * relative, 0.5) * sums[:, 1]
-        error += _LEAST * float(self.columns[:, 1].sum())
-        error = np.where(_SAFETY * relative < 0.5, error, np.inf)
+        error = relative / np.maximum(1.0 - relative, 0.5) * sums[:, 1] + _LEAST * total
+        error = np.where(relative < 0.5, error, _SAFETY * total)  # kernel values lie between 0 and 1
         rows = np.concatenate([self.members, self.others])[places]
         values = self.weight * sums[:, 0] + self.kernel.leaf_part(rows, self.members, self.alpha)
         return Bounded(values, self.weight * error)

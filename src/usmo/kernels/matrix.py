@@ -19,6 +19,7 @@ from usmo.kernels.kernel import Kernel
 from usmo.kernels.symmetric import add_panel, panels, symmetric_entries
 from usmo.kernels.tables import TILE_BYTES, rows_together, squared_norms, tile_slices, worth_dense
 from usmo.kernels.tiles import rbf_block, rbf_sums
+from usmo.system.work import advance
 
 _CENTRE_ABOVE = 4096.0
 """γ·max‖x‖² above which the expansion ‖x‖² + ‖y‖² - 2x·y loses more than 12 bits and rows are centred first."""
@@ -231,8 +232,11 @@ class KernelMatrix:
         for panel in list(panels(len(members)))[done:]:
             inner = np.zeros(columns.shape)
             add_panel(sources.rows, sources.norms, self.kernel.gamma, columns, panel, inner)
-            self.entries += symmetric_entries(panel, len(members))
-            yield inner.reshape(v.shape), self.product(others, members[panel], v[panel])
+            entries = symmetric_entries(panel, len(members))
+            self.entries += entries
+            outer = self.product(others, members[panel], v[panel])
+            advance(entries + len(others) * (panel.stop - panel.start))
+            yield inner.reshape(v.shape), outer
 
     def cross_product(self, Y: Any, v: Array) -> Array:
         """K(Y, X) @ v for new rows Y, tile by tile."""

@@ -2,7 +2,8 @@
 
 With up and dn the slopes for raising and lowering σ, a row is optimal at β if dn ≤ β ≤ up. Its margin is the distance
 of β from the nearer end: negative for a violating row, 0 for a row between two bounds with the right f, and for a row
-at a bound the distance of f from the kink where σ would begin to move.
+at a bound the distance of f from the kink where σ would begin to move. With β in the middle between min up and max dn
+the two rows that violate most have the same margin, the smallest of all.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ _LEAST, _MOST = 4096, 4
 """At least so many rows are taken, and at most n divided by this."""
 
 
-def margins(point: DualPoint, G: Array, beta: float) -> Array:
-    """The margin of every row at β."""
+def margins(point: DualPoint, G: Array) -> Array:
+    """The margin of every row."""
     up, dn = point.slopes(G)
+    beta = 0.5 * float(up.min() + dn.max())
     return np.minimum(up - beta, beta - dn)
 
 

@@ -174,7 +174,7 @@ def test_every_state_saved_leads_to_a_point_of_the_whole_problem(problem):
     """The start solves a subsample, whose bounds are larger; a state on the way to its σ is of no use."""
     task, matrix = problem
     targets = []
-    solution = solve_blocks(task, matrix, save=lambda sigma, get_G, target: targets.append(target.copy()))
+    solution = solve_blocks(task, matrix, save=lambda sigma, get_G, target, panels: targets.append(target.copy()))
     assert len(targets) > solution.iterations  # the way to the start is saved, too
     for target in targets:
         assert target.min() >= 0.0

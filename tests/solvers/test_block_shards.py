@@ -78,7 +78,7 @@ def assert_agree(one, many, rounded=False):
     else:
         assert many.kernel_rows == one.kernel_rows
         assert many.iterations == one.iterations
-    last, expected, close = many.history[-1], one.history[-1], 1e-3 if rounded else 1e-6
+    last, expected, close = many.history[-1], one.history[-1], 1e-3 if rounded else 2e-5
     assert last.objective == pytest.approx(expected.objective, rel=1e-9)
     assert last.nonbound == expected.nonbound
     assert last.beta == pytest.approx(expected.beta, abs=close)
@@ -150,7 +150,7 @@ def test_saved_G_belongs_to_the_saved_sigma():
     q = matrix.product(problem.c_rows, problem.b_rows, problem.b)
     errors = []
 
-    def save(sigma, get_G, target):
+    def save(sigma, get_G, target, panels):
         errors.append(np.abs(get_G() - (q - K @ sigma)).max())
 
     blocks.solve(problem, rows_in_shards(problem, matrix, SIZES), tol=1e-4, save=save)

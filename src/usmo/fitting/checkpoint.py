@@ -185,6 +185,6 @@ class Checkpoint:
             return None
         return EvaluatedPoint(state["sigma"], state["G"], int(state["panels"])), state["target"]
 
-    def save(self, sigma: Array, get_G: Callable[[], Array], target: Array, panels: int) -> None:
+    def save(self, sigma: Array, get_G: Callable[[], Array], target: Array, panels: int = 0) -> None:
         """Write the state if the last one is old enough; G is computed only then."""
         self.file.save(lambda: {"sigma": sigma, "G": get_G(), "target": target, "panels": float(panels)})

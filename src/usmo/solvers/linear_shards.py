@@ -28,6 +28,9 @@ class LinearShard:
     set, whose rows ``free`` are neither at a bound nor at the kink.
     """
 
+    error = None
+    """Its values are float64 throughout; see :class:`usmo.fitting.certify.CertificateShard`."""
+
     def __init__(self, features: Features, problem: Problem, centre: Array | None) -> None:
         self.features, self.problem, self.centre = features, problem, centre
         self.table = Blocks(features, centre=centre)

@@ -17,8 +17,10 @@ _HEIGHT = 190
 
 
 def counts(review: Review) -> dict[str, int]:
-    """Numbers of rows by what is known of them."""
-    kinds, known = review.kinds, review.decisions.known
+    """Numbers of rows by what is known of them; imported rows count as known."""
+    kinds, known = review.kinds, review.decisions.known.copy()
+    imported = review.decisions.imported
+    known[imported] = kinds[imported]
     return {
         "rows": review.n_rows,
         "known": int(np.count_nonzero(known)),

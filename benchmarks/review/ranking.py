@@ -15,7 +15,7 @@ from benchmarks.review.finished import Finished, Key
 from benchmarks.review.rivals import Bagging, RandomOrder, ReviewedSVM
 from usmo.review.measures import average_time_to_discovery, places_of, work_saved
 from usmo.review.rankers import choose_ranker
-from usmo.review.simulation import Plan, review_order
+from usmo.review.simulation import Order, Plan, review_order
 
 OURS = "usmo review"
 
@@ -38,17 +38,22 @@ def rivals(kind: str, seed: int) -> dict[str, Any]:
 def run(kind: str, seeds: Sequence[int], jobs: int, folder: Path) -> None:
     """Simulate the reviews that are not finished, seed by seed, and print a table of all."""
     finished = Finished(folder / f"{kind}.jsonl")
-    names = TEXT if kind == "text" else tuple(RARE)
+    names = names_of(kind)
     keys = [key for seed in seeds for name in names for key in keys_of(kind, name, seed)]
-    due = [key for key in keys if key not in finished.orders]
-    done = Parallel(n_jobs=jobs, return_as="generator")(delayed(_along)(kind, key) for key in due)
-    for k, (key, along) in enumerate(zip(due, done, strict=True), start=1):
-        finished.add(key, along)
+    due = [key for key in keys if key not in finished]
+    done = Parallel(n_jobs=jobs, return_as="generator")(delayed(_order)(kind, key) for key in due)
+    for k, (key, order) in enumerate(zip(due, done, strict=True), start=1):
+        finished.add(key, _collection(kind, key.collection).truth, order)
         print(f"{k} of {len(due)}: {key.collection}, {key.method}, seed {key.seed}", flush=True)
     print(f"\n{len(seeds)} seeds, one positive to start from. Work saved at 95 % recall / mean time to discovery")
     print(f"{'':30}" + "".join(f"{name[:12]:>16}" for name in names) + f"{'mean':>16}{'± of the mean':>16}")
     for method in dict.fromkeys(key.method for key in keys):
         _print(finished, [key for key in keys if key.method == method], names)
+
+
+def names_of(kind: str) -> tuple[str, ...]:
+    """The collections."""
+    return TEXT if kind == "text" else tuple(RARE)
 
 
 def keys_of(kind: str, name: str, seed: int) -> Iterable[Key]:
@@ -60,7 +65,7 @@ def keys_of(kind: str, name: str, seed: int) -> Iterable[Key]:
 
 def _print(finished: Finished, keys: Sequence[Key], names: Sequence[str]) -> None:
     """One line: means over seeds by collection, their mean, and its standard error from the spread over seeds."""
-    pairs = {name: [_measures(finished.along(key)) for key in keys if key.collection == name] for name in names}
+    pairs = {name: [_measures(finished.course(key).along) for key in keys if key.collection == name] for name in names}
     means = np.array([np.mean(pairs[name], axis=0) for name in names])
     over_seeds = np.mean([[pair[0] for pair in pairs[name]] for name in names], axis=0)
     error = f"{np.std(over_seeds, ddof=1) / np.sqrt(len(over_seeds)):.3f}" if len(over_seeds) > 1 else "-"
@@ -73,13 +78,12 @@ def _measures(along: np.ndarray) -> tuple[float, float]:
     return work_saved(places, n), average_time_to_discovery(places, n)
 
 
-def _along(kind: str, key: Key) -> np.ndarray:
-    """The true labels along the order of one simulated review."""
+def _order(kind: str, key: Key) -> Order:
+    """One simulated review."""
     data = _collection(kind, key.collection)
     ours = key.method == OURS
     ranker = _own_ranker(kind, key.collection) if ours else rivals(kind, key.seed)[key.method]
-    order = review_order(data.X if ours else data.plain, data.truth, key.seed, Plan(rules=()), ranker)
-    return np.asarray(data.truth[order.rows])
+    return review_order(data.X if ours else data.plain, data.truth, key.seed, Plan(rules=()), ranker)
 
 
 @lru_cache(maxsize=None)

@@ -48,6 +48,7 @@ class Bagging:
     seed: int = 0
 
     def rank(self, X: Any, kinds: np.ndarray, start: Any = None) -> Ranked:
+        X = np.asarray(X, dtype=np.float32)  # what trees use; converted once
         rng = np.random.default_rng(self.seed)
         positives, others = np.flatnonzero(kinds == 1), np.flatnonzero(kinds != 1)
         share = np.where(kinds[others] == -1, self.rejected, 1.0)
@@ -57,11 +58,11 @@ class Bagging:
             drawn = rng.choice(others, len(positives), p=share)
             rows = np.concatenate([positives, drawn])
             tree = DecisionTreeClassifier(random_state=int(rng.integers(2**31)))
-            tree.fit(X[rows], np.arange(len(rows)) < len(positives))
-            outside = np.ones(len(kinds), dtype=bool)
-            outside[drawn] = False
-            total[outside] += tree.predict_proba(X[outside])[:, -1]
-            votes[outside] += 1
+            tree.fit(X[rows], np.arange(len(rows)) < len(positives), check_input=False)
+            outside = np.ones(len(kinds))
+            outside[drawn] = 0.0
+            total += outside * tree.predict_proba(X, check_input=False)[:, -1]
+            votes += outside
         return Ranked(total / np.maximum(votes, 1))
 
 

@@ -47,10 +47,11 @@ def test_votes_do_not_depend_on_the_number_of_threads(monkeypatch):
     assert (tree_votes(X, kinds, 20.0, 50, 0) == in_threads).all()
 
 
-def test_both_parts_of_the_score_count_alike_whatever_their_scale():
+def test_the_score_is_a_mean_of_ranks_and_tells_the_clouds_apart():
     X, kinds, cloud = three_clouds()
     scores = KernelRanker().rank(X, kinds).scores
-    assert abs(scores[kinds == 0].mean()) < 1e-9
+    assert scores.mean() == pytest.approx(0.5)
+    assert 0.0 < scores.min() < scores.max() < 1.0
     assert np.mean(scores[(cloud == 0) & (kinds == 0)]) > np.mean(scores[(cloud == 1) & (kinds == 0)])
 
 

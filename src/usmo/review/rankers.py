@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.stats import rankdata
 
 from usmo.core.arrays import Array
 from usmo.core.problem import Problem
@@ -28,10 +29,6 @@ Kinds = NDArray[np.int8]
 
 _TOLERANCE = 1e-2
 """Violation of the optimality conditions that a ranking may have: f has the scale 1."""
-
-
-_FLAT = 1e-12
-"""Standard deviation, as a share of the largest score, up to which all scores are equal but for rounding."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +69,13 @@ class LinearRanker:
 class KernelRanker:
     """A classifier with the kernel "forest+rbf" and the votes of bagged trees, for tables of numbers.
 
-    The score is the sum of both, each in standard deviations of the open rows: f is better where classes are close, the
-    votes where a few columns decide, and they err on different rows. Of the rows not yet reviewed, a random sample of
+    The score is the mean of the ranks that both give to a row: they err on different rows. Of the rows not yet reviewed, a random sample of
     ``most_open`` stands for all in the fit of f: they are many, and each says little.
     """
 
     risk: ReviewRisk = field(default_factory=lambda: ReviewRisk(lam=0.05))
     n_trees: int = 100
+    n_votes: int = 60
     most_open: int = 5000
     seed: int = 0
 
@@ -91,9 +88,8 @@ class KernelRanker:
             tol=_TOLERANCE, random_state=self.seed,
         )  # fmt: skip
         fitted = fit_soft(model, X[rows], (own == 1).astype(float), sample_weight=weight)
-        votes = tree_votes(X, kinds, self.risk.rejected, self.n_trees, self.seed)
-        is_open = kinds == 0
-        return Ranked(_standardised(fitted.decision_function(X), is_open) + _standardised(votes, is_open))
+        votes = tree_votes(X, kinds, self.risk.rejected, self.n_votes, self.seed)
+        return Ranked(0.5 * (_ranks(fitted.decision_function(X)) + _ranks(votes)))
 
     def _used(self, kinds: Kinds) -> NDArray[np.intp]:
         """All rows with a label, and the sample of the others; the same rows from fit to fit."""
@@ -102,11 +98,9 @@ class KernelRanker:
         return np.union1d(np.flatnonzero(kinds != 0), open_rows)
 
 
-def _standardised(scores: Array, is_open: NDArray[np.bool_]) -> Array:
-    """Scores in standard deviations of those of open rows; 0 if these are all equal."""
-    own = scores[is_open] if is_open.any() else scores
-    spread = float(own.std())
-    return (scores - own.mean()) / spread if spread > _FLAT * float(np.abs(own).max()) else np.zeros(len(scores))
+def _ranks(scores: Array) -> Array:
+    """The share of rows with a lower score, and half of those with an equal one."""
+    return (rankdata(scores) - 0.5) / len(scores)
 
 
 def _shares(problem: Problem, solution: Solution) -> tuple[Array, float]:

@@ -19,6 +19,10 @@ from usmo.kernels.threads import over_tiles
 _TREES_PER_TASK = 20
 """Trees whose votes are added by one thread; each task needs two numbers per row."""
 
+_MOST_COLUMNS = 100
+"""Columns tried for each split. On 784 columns of images 28 rank as well as all, and take a third of the time; on tables
+of 9 and 36 columns all are better than their square root."""
+
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -31,6 +35,7 @@ def tree_votes(X: Any, kinds: NDArray[np.int8], rejected: float, n_trees: int, s
     positives, others = np.flatnonzero(kinds == 1), np.flatnonzero(kinds != 1)
     ends = np.cumsum(np.where(kinds[others] == -1, rejected, 1.0))
     y = np.repeat([1, 0], len(positives))
+    columns = min(X.shape[1], _MOST_COLUMNS)
     tasks = range(0, n_trees, _TREES_PER_TASK)
     sums = np.zeros((len(tasks), 2, len(kinds)))
 
@@ -39,7 +44,7 @@ def tree_votes(X: Any, kinds: NDArray[np.int8], rejected: float, n_trees: int, s
             for t in range(tasks[task], min(tasks[task] + _TREES_PER_TASK, n_trees)):
                 rng = np.random.default_rng([seed, t])
                 drawn = others[np.searchsorted(ends, ends[-1] * rng.random(len(positives)), side="right")]
-                tree = DecisionTreeClassifier(max_features="sqrt", random_state=int(rng.integers(2**31)))
+                tree = DecisionTreeClassifier(max_features=columns, random_state=int(rng.integers(2**31)))
                 tree.fit(X[np.concatenate([positives, drawn])], y, check_input=False)
                 outside = np.ones(len(kinds))
                 outside[drawn] = 0.0

@@ -4,8 +4,8 @@ Screening abstracts
 
 Which of many abstracts belong into a literature review? One relevant abstract is known. Every row of the table has a
 title and an abstract; the review joins them, ranks by words and topics, and refits after each answer. The abstracts are
-``text/kitchenham.csv.gz`` in the folder named by ``USMO_DATA``. Without it, docstrings of scikit-learn's estimators take
-their place, and those of linear models are relevant.
+``text/kitchenham.csv.gz`` in the folder named by ``USMO_DATA``. Without it, docstrings of scikit-learn's estimators
+take their place, and those of linear models are relevant.
 """
 
 import os

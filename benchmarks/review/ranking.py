@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,9 @@ def keys_of(kind: str, name: str, seed: int) -> Iterable[Key]:
 
 def _print(finished: Finished, keys: Sequence[Key], names: Sequence[str]) -> None:
     """One line: means over seeds by collection, their mean, and its standard error from the spread over seeds."""
-    pairs = {name: [_measures(finished.course(key).along) for key in keys if key.collection == name] for name in names}
+    pairs = {
+        name: [_measures(finished.course(key).along) for key in keys if key.collection == name] for name in names
+    }
     means = np.array([np.mean(pairs[name], axis=0) for name in names])
     over_seeds = np.mean([[pair[0] for pair in pairs[name]] for name in names], axis=0)
     error = f"{np.std(over_seeds, ddof=1) / np.sqrt(len(over_seeds)):.3f}" if len(over_seeds) > 1 else "-"
@@ -86,12 +88,12 @@ def _order(kind: str, key: Key) -> Order:
     return review_order(data.X if ours else data.plain, data.truth, key.seed, Plan(rules=()), ranker)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _collection(kind: str, name: str) -> Collection:
     return (text if kind == "text" else table)(name)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _own_ranker(kind: str, name: str) -> Any:
     """The review's ranker, one for all seeds of a collection: latent columns do not depend on the seed."""
     return choose_ranker(_collection(kind, name).X)

@@ -14,7 +14,7 @@ from usmo.review.stopping import RULES, make_rule
 
 
 def run(seeds: range, folder: Path, reviews: int, jobs: int) -> None:
-    """Replay the rules on the review's orders that ``text`` and ``tables`` left, several times with other random rows."""
+    """Replay the rules on the orders that ``text`` and ``tables`` left, several times with other random rows."""
     orders = [
         (key.collection, key.seed, finished.course(key))
         for kind in ("text", "tables")
@@ -27,7 +27,9 @@ def run(seeds: range, folder: Path, reviews: int, jobs: int) -> None:
     again = -(-reviews // max(1, len(orders)))
     cases = [(name, 1000 * k + seed, course) for k in range(again) for name, seed, course in orders]
     names = list(dict.fromkeys(name for name, _, _ in cases))
-    print(f"{len(cases)} reviews: {len(names)} collections, {len(orders)} orders with {again} draws of random rows")
+    print(
+        f"{len(cases)} reviews: {len(names)} collections, {len(orders)} orders with {again} draws of random rows"
+    )
     results = Parallel(n_jobs=jobs)(delayed(_all_rules)(course, seed) for _, seed, course in cases)
     print(f"{'rule':12}{'saved':>8}{'recall':>8}{'promises':>10}{'kept':>7}{'share':>8}")
     for rule in RULES:

@@ -39,7 +39,9 @@ def kinds_after(reviewed: tuple[int, ...]) -> np.ndarray:
 @pytest.mark.parametrize("rejected", [1.0, 20.0])
 def test_with_all_rows_reviewed_it_is_the_risk_of_known_labels(rejected):
     kinds = np.where(TRUTH, 1, -1).astype(np.int8)
-    assert review_risk(ReviewRisk(rejected=rejected), kinds, F) == pytest.approx(balanced_risk(TRUTH, F), rel=1e-12)
+    assert review_risk(ReviewRisk(rejected=rejected), kinds, F) == pytest.approx(
+        balanced_risk(TRUTH, F), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("rejected", [1.0, 20.0])

@@ -69,8 +69,8 @@ class LinearRanker:
 class KernelRanker:
     """A classifier with the kernel "forest+rbf" and the votes of bagged trees, for tables of numbers.
 
-    The score is the mean of the ranks that both give to a row: they err on different rows. Of the rows not yet reviewed, a random sample of
-    ``most_open`` stands for all in the fit of f: they are many, and each says little.
+    The score is the mean of the ranks that both give to a row: they err on different rows. In the fit of f a random
+    sample of ``most_open`` stands for all rows not yet reviewed: they are many, and each says little.
     """
 
     risk: ReviewRisk = field(default_factory=lambda: ReviewRisk(lam=0.05))

@@ -16,8 +16,8 @@ class Course:
     ``positive`` says for each reviewed row, in order, whether it is positive. ``n_rows`` counts these rows, reviewed or
     not. ``imported`` marks rows whose label came from elsewhere after an audit had started. ``drawn`` marks the audit:
     the first rows, among those left when it started, of a random order of the table that was fixed before the review.
-    ``expected`` is the number of positives that the model expects among the rest, if known. ``control`` has an entry for
-    each positive of a control sample: whether the ranking has come upon it.
+    ``expected`` is the number of positives that the model expects among the rest, if known. ``control`` has an entry
+    for each positive of a control sample: whether the ranking has come upon it.
     """
 
     n_rows: int

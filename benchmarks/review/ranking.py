@@ -46,9 +46,13 @@ def run(kind: str, seeds: Sequence[int], jobs: int, folder: Path) -> None:
         finished.add(key, _collection(kind, key.collection).truth, order)
         print(f"{k} of {len(due)}: {key.collection}, {key.method}, seed {key.seed}", flush=True)
     print(f"\n{len(seeds)} seeds, one positive to start from. Work saved at 95 % recall / mean time to discovery")
-    print(f"{'':30}" + "".join(f"{name[:12]:>16}" for name in names) + f"{'mean':>16}{'± of the mean':>16}")
+    print(f"{'':30}" + "".join(f"{name[:12]:>16}" for name in names) + f"{'mean':>16}{'our lead':>16}")
+    ours = _by_seed(finished, [key for key in keys if key.method == OURS], names)
     for method in dict.fromkeys(key.method for key in keys):
-        _print(finished, [key for key in keys if key.method == method], names)
+        own = _by_seed(finished, [key for key in keys if key.method == method], names)
+        means = own.mean(axis=1)
+        cells = "".join(f"{f'{w:.3f} / {a:.3f}':>16}" for w, a in [*means, means.mean(axis=0)])
+        print(f"{method:30}{cells}{'' if method == OURS else _lead(ours - own):>16}")
 
 
 def names_of(kind: str) -> tuple[str, ...]:
@@ -63,16 +67,18 @@ def keys_of(kind: str, name: str, seed: int) -> Iterable[Key]:
         yield Key(name, method, repr(ranker), seed)
 
 
-def _print(finished: Finished, keys: Sequence[Key], names: Sequence[str]) -> None:
-    """One line: means over seeds by collection, their mean, and its standard error from the spread over seeds."""
-    pairs = {
-        name: [_measures(finished.course(key).along) for key in keys if key.collection == name] for name in names
-    }
-    means = np.array([np.mean(pairs[name], axis=0) for name in names])
-    over_seeds = np.mean([[pair[0] for pair in pairs[name]] for name in names], axis=0)
-    error = f"{np.std(over_seeds, ddof=1) / np.sqrt(len(over_seeds)):.3f}" if len(over_seeds) > 1 else "-"
-    cells = "".join(f"{f'{w:.3f} / {a:.3f}':>16}" for w, a in [*means, means.mean(axis=0)])
-    print(f"{keys[0].method:30}{cells}{error:>16}")
+def _by_seed(finished: Finished, keys: Sequence[Key], names: Sequence[str]) -> np.ndarray:
+    """Both measures by collection and seed."""
+    return np.array(
+        [[_measures(finished.course(key).along) for key in keys if key.collection == name] for name in names]
+    )
+
+
+def _lead(difference: np.ndarray) -> str:
+    """The mean lead in work saved over collections, and its standard error from the spread over seeds."""
+    lead = difference[:, :, 0].mean(axis=0)
+    error = f"{lead.std(ddof=1) / np.sqrt(len(lead)):.3f}" if len(lead) > 1 else "-"
+    return f"{lead.mean():.3f} ± {error}"
 
 
 def _measures(along: np.ndarray) -> tuple[float, float]:

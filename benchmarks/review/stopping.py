@@ -14,31 +14,33 @@ from usmo.review.stopping import RULES, make_rule
 
 
 def run(seeds: range, folder: Path, reviews: int, jobs: int) -> None:
-    """Replay the rules on the orders that ``text`` and ``tables`` left, several times with other random rows."""
-    orders = [
-        (key.collection, key.seed, finished.course(key))
-        for kind in ("text", "tables")
-        for finished in [Finished(folder / f"{kind}.jsonl")]
-        for name in names_of(kind)
-        for seed in seeds
-        for key in keys_of(kind, name, seed)
-        if key.method == OURS and key in finished
-    ]
-    again = -(-reviews // max(1, len(orders)))
-    cases = [(name, 1000 * k + seed, course) for k in range(again) for name, seed, course in orders]
-    names = list(dict.fromkeys(name for name, _, _ in cases))
-    print(
-        f"{len(cases)} reviews: {len(names)} collections, {len(orders)} orders with {again} draws of random rows"
-    )
+    """Replay the rules on the orders that ``text`` and ``tables`` left, several times with other random rows.
+
+    All collections have about as many reviews: with fewer orders, each gets more draws of random rows.
+    """
+    cases: list[tuple[str, int, Course]] = []
+    names = [(kind, name) for kind in ("text", "tables") for name in names_of(kind)]
+    for kind, name in names:
+        orders = _orders(Finished(folder / f"{kind}.jsonl"), kind, name, seeds)
+        again = -(-reviews // (len(names) * max(1, len(orders))))
+        cases += [(name, 1000 * k + seed, course) for k in range(again) for seed, course in orders]
+        print(f"{name}: {len(orders)} orders, each with {again} draws of random rows")
+    print(f"{len(cases)} reviews")
     results = Parallel(n_jobs=jobs)(delayed(_all_rules)(course, seed) for _, seed, course in cases)
     print(f"{'rule':12}{'saved':>8}{'recall':>8}{'promises':>10}{'kept':>7}{'share':>8}")
     for rule in RULES:
         _print(rule, [result[rule] for result in results])
     for title, value in (("rows saved", "saved"), ("share of promises kept", "kept")):
         print(f"\n{title}, by collection\n{'':16}" + "".join(f"{rule:>12}" for rule in RULES))
-        for name in names:
+        for _, name in names:
             own = [result for (other, _, _), result in zip(cases, results, strict=True) if other == name]
             print(f"{name:16}" + "".join(_cell([getattr(one[rule], value) for one in own]) for rule in RULES))
+
+
+def _orders(finished: Finished, kind: str, name: str, seeds: range) -> list[tuple[int, Course]]:
+    """Seeds and orders of the review's finished simulations."""
+    keys = [key for seed in seeds for key in keys_of(kind, name, seed) if key.method == OURS and key in finished]
+    return [(key.seed, finished.course(key)) for key in keys]
 
 
 def _all_rules(course: Course, seed: int) -> dict[str, Stopped]:

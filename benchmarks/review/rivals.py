@@ -40,28 +40,32 @@ class ReviewedSVM:
 class Bagging:
     """PU bagging: trees on all positives against as many other rows, drawn anew for each, scored out of bag.
 
-    ``rejected`` is the weight of a rejected row in the draws, in units of a row not yet reviewed.
+    ``rejected`` is the weight of a rejected row in the draws, in units of a row not yet reviewed. A split tries at most
+    ``columns``: on MNIST's 784 columns, 28 rank as well as all.
     """
 
     rejected: float = 1.0
     n_trees: int = 60
+    columns: int = 100
     seed: int = 0
 
     def rank(self, X: Any, kinds: np.ndarray, start: Any = None) -> Ranked:
+        X = np.asarray(X, dtype=np.float32)  # what trees use; converted once
         rng = np.random.default_rng(self.seed)
         positives, others = np.flatnonzero(kinds == 1), np.flatnonzero(kinds != 1)
         share = np.where(kinds[others] == -1, self.rejected, 1.0)
         share /= share.sum()
+        columns = min(self.columns, X.shape[1])
         total, votes = np.zeros(len(kinds)), np.zeros(len(kinds))
         for _ in range(self.n_trees):
             drawn = rng.choice(others, len(positives), p=share)
             rows = np.concatenate([positives, drawn])
-            tree = DecisionTreeClassifier(random_state=int(rng.integers(2**31)))
-            tree.fit(X[rows], np.arange(len(rows)) < len(positives))
-            outside = np.ones(len(kinds), dtype=bool)
-            outside[drawn] = False
-            total[outside] += tree.predict_proba(X[outside])[:, -1]
-            votes[outside] += 1
+            tree = DecisionTreeClassifier(max_features=columns, random_state=int(rng.integers(2**31)))
+            tree.fit(X[rows], np.arange(len(rows)) < len(positives), check_input=False)
+            outside = np.ones(len(kinds))
+            outside[drawn] = 0.0
+            total += outside * tree.predict_proba(X, check_input=False)[:, -1]
+            votes += outside
         return Ranked(total / np.maximum(votes, 1))
 
 

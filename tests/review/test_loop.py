@@ -257,3 +257,51 @@ def test_missing_labels_are_unlabelled(table):
     X, truth = table
     labels = np.where(one_known(truth) == 1, 1.0, np.nan)
     assert Review(X, labels, ranker=ColumnRanker()).kinds.sum() == 1
+
+
+@pytest.mark.parametrize("rule", ["audit", "tail", "buscar", "irrelevant"])
+def test_rows_imported_before_an_audit_count_as_if_known_at_the_start(table, rule):
+    X, truth = table
+    elsewhere = np.random.default_rng(1).choice(np.flatnonzero(one_known(truth) == 0), 30, replace=False)
+    known = one_known(truth)
+    known[elsewhere] = np.where(truth[elsewhere], 1, -1)
+    from_start = Review(X, known, ranker=ColumnRanker(), rule=rule)
+    imported = Review(X, one_known(truth), ranker=ColumnRanker(), rule=rule)
+    rows = imported.next(1)
+    rows = rows if rows[0] not in elsewhere else from_start.next(1)
+    imported.tell(rows, truth[rows])
+    from_start.tell(rows, truth[rows])
+    imported.tell(elsewhere, truth[elsewhere], how="imported")
+    while len(rows := from_start.next(7)):
+        assert imported.next(7).tolist() == rows.tolist()
+        imported.tell(rows, truth[rows])
+        from_start.tell(rows, truth[rows])
+        assert imported.stop() == from_start.stop()
+        assert imported.found == from_start.found
+    assert len(imported.next(1)) == 0
+
+
+def test_rows_imported_during_an_audit_count_when_the_random_order_comes_to_them(table):
+    X, truth = table
+    review = Review(X, one_known(truth), ranker=ColumnRanker(), rule=Audit(patience=0.01))
+    while review.course().audit_start is None:
+        rows = review.next(5)
+        review.tell(rows, truth[rows])
+    before = review.stop()
+    order = review.decisions.next_audit_rows()
+    negatives = order[~truth[order]]
+    later = negatives[negatives != order[0]][:20]
+    review.tell(later, False, how="imported")
+    assert review.stop().audit_rows == before.audit_rows
+    review.tell(order[0], bool(truth[order[0]]))
+    assert review.course().drawn[review.course().imported].any()
+
+
+def test_imported_rows_are_named_so_in_the_export_and_do_not_enter_the_estimate(table):
+    X, truth = table
+    review = Review(X, one_known(truth), ranker=ColumnRanker(), rule="irrelevant")
+    run(review, truth, 10)
+    review.tell([100, 101], truth[[100, 101]], how="imported")
+    sources = dict(zip(review.export()["row"], review.export()["source"], strict=True))
+    assert sources[101] == sources[102] == "imported"
+    assert len(review.decisions.scored()[0]) == 10

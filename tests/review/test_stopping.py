@@ -96,6 +96,17 @@ def test_random_rows_at_the_end_save_work_over_buscar():
     assert saved[0] > saved[1]
 
 
+@pytest.mark.parametrize("rule", [Tail(), Buscar(), Irrelevant(), Estimate()])
+def test_imported_rows_are_no_sample(rule):
+    seen = course(400, list(range(30)), 120, audit_from=110, expected=3.0)
+    imported = np.concatenate([np.zeros(120, dtype=bool), np.ones(200, dtype=bool)])
+    none = np.zeros(200, dtype=bool)
+    both = Course(
+        600, np.concatenate([seen.positive, none]), np.concatenate([seen.drawn, none]), 3.0, imported=imported
+    )
+    assert rule.verdict(both) == rule.verdict(seen)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [(("best", 0.9, 0.9), "rule must be one of"), (("audit", 1.0, 0.9), "recall must lie")],

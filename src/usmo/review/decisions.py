@@ -11,8 +11,9 @@ from usmo.core.arrays import Index
 from usmo.review.course import Course
 from usmo.review.store import Entry
 
-AUDIT, CONTROL, AGAIN = "audit", "control", "again"
-"""How a row was chosen: an audit row, a row of the control sample, a control row that the ranking has come upon."""
+AUDIT, CONTROL, AGAIN, IMPORTED = "audit", "control", "again", "imported"
+"""How a row was chosen: an audit row, a row of the control sample, a control row that the ranking has come upon, a row
+whose label is known from elsewhere."""
 
 
 class Decisions:
@@ -75,9 +76,17 @@ class Decisions:
         """Control rows that the ranking has not come upon."""
         return [row for row, how in self._first.items() if how == CONTROL and row not in self.again]
 
+    @property
+    def imported(self) -> list[int]:
+        """Rows whose first label is known from elsewhere."""
+        return [row for row, how in self._first.items() if how == IMPORTED]
+
     def scored(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Scores with which reviewed rows were proposed, and whether they are positive, in the order of decision."""
-        entries = [entry for entry in self.last.values() if entry.label and entry.score is not None]
+        imported = set(self.imported)
+        entries = [
+            one for one in self.last.values() if one.label and one.score is not None and one.row not in imported
+        ]
         entries.sort(key=lambda entry: entry.seq)
         return np.array([entry.score for entry in entries], dtype=float), np.array(
             [e.label == 1 for e in entries], bool
@@ -88,12 +97,20 @@ class Decisions:
         return self.audit_order[self.kinds[self.audit_order] == 0]
 
     def course(self, expected: float | None) -> Course:
-        """The review so far, for stopping rules."""
-        n_rows = int(np.count_nonzero(self.known == 0))
+        """The review so far, for stopping rules.
+
+        Rows imported before an audit starts are left out, as are those known at the start. Rows imported later belong
+        to the rows that the audit draws from: to leave them out would change the odds of a draw that has begun.
+        """
         rows = np.array([r for r in self._first if self.known[r] == 0 and self.kinds[r] != 0], dtype=np.intp)
-        positive = self.kinds[rows] == 1
         hows = np.array([self._first[r] for r in rows.tolist()], dtype=object)
         audit = np.flatnonzero(np.isin(hows, (AUDIT, CONTROL)))
+        imported = hows == IMPORTED
+        early = imported & (np.arange(len(rows)) < (audit[0] if len(audit) else len(rows)))
+        n_rows = int(np.count_nonzero(self.known == 0)) - int(np.count_nonzero(early))
+        rows, hows, imported = rows[~early], hows[~early], imported[~early]
+        audit = np.flatnonzero(np.isin(hows, (AUDIT, CONTROL)))
+        positive = self.kinds[rows] == 1
         drawn = np.zeros(len(rows), dtype=bool)
         if len(audit):
             # up to the first row without an answer: which rows people put off is not random
@@ -103,4 +120,4 @@ class Decisions:
             drawn[since:] = self._place[rows[since:]] < end
         control = rows[(hows == CONTROL) & positive]
         came = np.array([row in self.again for row in control.tolist()], dtype=bool)
-        return Course(n_rows, positive, drawn, expected, came)
+        return Course(n_rows, positive, drawn, expected, came, imported)

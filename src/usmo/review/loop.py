@@ -155,8 +155,8 @@ class Review:
 
     @property
     def found(self) -> int:
-        """The positives found by the review, those known at the start not counted."""
-        return self.decisions.course(None).found
+        """The positives found by the review, those known at the start or imported not counted."""
+        return self.decisions.course(None).own.found
 
     @property
     def model(self) -> Model | None:
@@ -301,7 +301,8 @@ class Review:
         """Record decisions: 1 or True for positive, -1 or False for negative, 0 to put a row off.
 
         They are on disk when the call returns. A ``request`` that was recorded before is not recorded again. ``how``
-        says how the rows were chosen; by default as they were proposed, "chosen" if they were not. ``after`` guards
+        says how the rows were chosen; by default as they were proposed, "chosen" if they were not. "imported" is for
+        rows that are known from elsewhere: they train the ranking and are not counted as found. ``after`` guards
         against decisions of others (:meth:`usmo.review.Store.record`).
         """
         rows, values = checked_decisions(ids, labels, self.n_rows)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.stats import rankdata
 
 from usmo.core.arrays import Array
 from usmo.core.problem import Problem
@@ -22,6 +23,7 @@ from usmo.fitting.newton import fit_newton
 from usmo.fitting.specification import Specification
 from usmo.review.latent import LatentColumns
 from usmo.review.risk import ReviewRisk
+from usmo.review.trees import tree_votes
 
 Kinds = NDArray[np.int8]
 
@@ -65,13 +67,15 @@ class LinearRanker:
 
 @dataclass(frozen=True)
 class KernelRanker:
-    """A classifier with the kernel "forest+rbf", for tables of numbers.
+    """A classifier with the kernel "forest+rbf" and the votes of bagged trees, for tables of numbers.
 
-    Of the rows not yet reviewed, a random sample of ``most_open`` stands for all: they are many, and each says little.
+    The score is the mean of the ranks that both give to a row: they err on different rows. In the fit of f a random
+    sample of ``most_open`` stands for all rows not yet reviewed: they are many, and each says little.
     """
 
     risk: ReviewRisk = field(default_factory=lambda: ReviewRisk(lam=0.05))
     n_trees: int = 100
+    n_votes: int = 60
     most_open: int = 5000
     seed: int = 0
 
@@ -84,13 +88,19 @@ class KernelRanker:
             tol=_TOLERANCE, random_state=self.seed,
         )  # fmt: skip
         fitted = fit_soft(model, X[rows], (own == 1).astype(float), sample_weight=weight)
-        return Ranked(fitted.decision_function(X))
+        votes = tree_votes(X, kinds, self.risk.rejected, self.n_votes, self.seed)
+        return Ranked(0.5 * (_ranks(fitted.decision_function(X)) + _ranks(votes)))
 
     def _used(self, kinds: Kinds) -> NDArray[np.intp]:
         """All rows with a label, and the sample of the others; the same rows from fit to fit."""
         order = np.random.default_rng(self.seed).permutation(len(kinds))
         open_rows = order[kinds[order] == 0][: self.most_open]
         return np.union1d(np.flatnonzero(kinds != 0), open_rows)
+
+
+def _ranks(scores: Array) -> Array:
+    """The share of rows with a lower score, and half of those with an equal one."""
+    return (rankdata(scores) - 0.5) / len(scores)
 
 
 def _shares(problem: Problem, solution: Solution) -> tuple[Array, float]:

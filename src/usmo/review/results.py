@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usmo.core.arrays import Array
+from usmo.review.decisions import IMPORTED
 from usmo.review.store import Entry
 from usmo.review.strategies import by_score
 
@@ -47,4 +48,6 @@ def decision_columns(
 def _source(kind: int, entry: Entry | None) -> str:
     if kind == 0:
         return ""
-    return "known" if entry is None else "review"
+    if entry is None:
+        return "known"
+    return "imported" if entry.how == IMPORTED else "review"

@@ -18,6 +18,11 @@ and so have the whole loss ℓ(f), not the linear term of the PU risk, which wou
 longer in it. They are not a random sample of the positives, so f is a ranking and its values are no probabilities.
 Rejected rows are certain too, and come from the top of the ranking: each says more about where the boundary lies than
 one of many unreviewed rows, which are negative only for the most part.
+
+With all rows reviewed this is the risk of known labels, ½·mean over the positives + ½·mean over the negatives, for
+every v. Over random reviews its expectation exceeds that by ½·ε·(mean of ℓ(-f) over the positives - mean over the
+negatives), ε = (positives left) / (n + v·m). To subtract it needs the number of positives left, and changes no ranking
+(``python -m benchmarks.review risk``).
 """
 
 from __future__ import annotations

@@ -152,6 +152,7 @@ class Tail:
     patience: float = 0.6
 
     def verdict(self, course: Course) -> Verdict:
+        course = course.own
         words = promise(self.recall, self.confidence)
         assumed = "if the ranking finds positives at least as fast as random order would"
         starts = np.concatenate([[0], np.flatnonzero(course.positive) + 1])[-_MOST_STARTS:]
@@ -210,7 +211,7 @@ class Buscar:
         return low
 
     def verdict(self, course: Course) -> Verdict:
-        p = self.p_value(course)
+        p = self.p_value(course.own)
         stop = p <= 1.0 - self.confidence
         words = promise(self.recall, self.confidence)
         assumed = "if the ranking finds positives at least as fast as random order would"
@@ -267,6 +268,7 @@ class Irrelevant:
     recall: float = 0.95
 
     def verdict(self, course: Course) -> Verdict:
+        course = course.own
         n = max(10, round(0.05 * course.n_rows)) if self.n is None else self.n
         stop = course.found > 0 and course.run >= n
         words = f"the last {course.run:,} rows held no positive; the limit is {n:,}. This promises no recall"
@@ -282,8 +284,9 @@ class Estimate:
     def verdict(self, course: Course) -> Verdict:
         if course.expected is None:
             return Verdict(False, self.recall, None, ["the model has no estimate yet"])
-        share = course.found / max(course.found + course.expected, 1e-9)
-        stop = course.found > 0 and share >= self.recall
+        found = course.own.found
+        share = found / max(found + course.expected, 1e-9)
+        stop = found > 0 and share >= self.recall
         words = (
             f"the model expects {course.expected:.1f} more positives, so that {100 * share:.0f} % would be found. This "
             "is an indication without a guarantee"

@@ -9,6 +9,7 @@ import numpy as np
 from usmo.review.audit import most_missed
 from usmo.review.course import Course
 from usmo.review.stopping import Buscar
+from usmo.system.words import quantity
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Remaining:
             "" if self.guaranteed else ", if the ranking finds positives at least as fast as random order would"
         )
         return (
-            f"about {self.estimate:.0f} positives are left, at most {self.high:,} with {100 * self.confidence:g} % "
-            f"confidence{basis}"
+            f"about {quantity(self.estimate, 'positive is', 'positives are')} left, at most {self.high:,} with "
+            f"{100 * self.confidence:g} % confidence{basis}"
         )
 
 

@@ -17,6 +17,7 @@ from usmo.core.arrays import Index
 from usmo.io import Sheet
 from usmo.report.formatting import clean
 from usmo.review import AlreadyDecided, BackgroundRefit, Entry, Review
+from usmo.review.decisions import IMPORTED
 from usmo.review_page import requests
 from usmo.review_page.cards import Cards
 from usmo.review_page.listing import FORMATS, SUBSETS, Listing
@@ -163,7 +164,7 @@ class Desk:
             "unknown": [clean(one)[:100] for one in unknown[:_SHOWN_IDS]], "n_unknown": len(unknown),
         }  # fmt: skip
         if not check:
-            entries = self.review.tell(new, [label] * len(new), by=name, how="imported", request=request)
+            entries = self.review.tell(new, [label] * len(new), by=name, how=IMPORTED, request=request)
             answer["added"] = len(entries)
             self._poke()
         return self._answer(fields, **answer)

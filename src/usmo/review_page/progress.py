@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usmo.report.svg import Panel, Plot
-from usmo.review import Remaining, Review
+from usmo.review import Audit, Remaining, Review
 from usmo.review.course import Course
 from usmo.review.what_is_left import what_is_left
 from usmo.system.words import quantity
@@ -17,8 +17,10 @@ _HEIGHT = 190
 
 
 def counts(review: Review) -> dict[str, int]:
-    """Numbers of rows by what is known of them."""
-    kinds, known = review.kinds, review.decisions.known
+    """Numbers of rows by what is known of them; imported rows count as known."""
+    kinds, known = review.kinds, review.decisions.known.copy()
+    imported = review.decisions.imported
+    known[imported] = kinds[imported]
     return {
         "rows": review.n_rows,
         "known": int(np.count_nonzero(known)),
@@ -42,7 +44,7 @@ def progress(review: Review) -> dict[str, Any]:
         "stop": verdict.stop,
         "reasons": [_sentence(reason) for reason in verdict.reasons],
         "phase": verdict.phase,
-        "audit": audit_words(course, audited, verdict.audit_rows),
+        "audit": "" if isinstance(review.rule, Audit) else audit_words(course, audited, verdict.audit_rows),
         "left": left_words(course, left),
         "estimate": round(left.estimate, 1) if estimated else None,
         "most": left.high,

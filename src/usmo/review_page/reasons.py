@@ -37,7 +37,10 @@ class Reasons:
         return encoder.words() or [str(name) for name in encoder.get_feature_names_out()]
 
     def why(self, row: int, positives: Index) -> dict[str, Any]:
-        """What speaks for a row and against it, each a list of (name, amount in words), and its neighbours."""
+        """What speaks for a row and against it, each a list of (name, amount in words), and its neighbours.
+
+        Amounts of words are in standard deviations of the open rows' scores.
+        """
         model, X = self.review.model, self.review.X
         others = positives[positives != row][:_NEAR_SAMPLE]
         near = nearest_positives(X, np.array([row]), others, most=_SHOWN)[0] if len(others) else None
@@ -45,8 +48,8 @@ class Reasons:
         if model is not None and model.coef is not None and self._words is not None:
             ours, theirs = speaking_words(X, model.coef, np.array([row]), self._words)[0]
             speaks["kind"] = "words" if self.cards.text_columns else "columns"
-            speaks["for"] = [[clean(word), f"+{number(value, 2)}"] for word, value in ours]
-            speaks["against"] = [[clean(word), number(value, 2)] for word, value in theirs]
+            speaks["for"] = [[clean(word), f"+{number(value / model.spread, 2)}"] for word, value in ours]
+            speaks["against"] = [[clean(word), number(value / model.spread, 2)] for word, value in theirs]
         elif near is not None and self._words is not None:
             if X.shape[1] <= FEW_COLUMNS:
                 open_rows = np.flatnonzero(self.review.kinds == 0)

@@ -115,6 +115,7 @@ async function explain(card) {
     if (why[side].length) parts.push(make("p", { class: "terms" }, make("span", { class: "far" }, `${lists[k]}: `), ...terms(why[side], side)));
   });
   if (why.kind === "close" && why.for.length) parts.push(make("small", {}, "The percentage is the share of open rows that are as close."));
+  if (why.kind === "words" || why.kind === "columns") parts.push(make("small", { class: "unit" }, "1 is the standard deviation of the scores of open rows."));
   if (why.nearest.length) {
     const items = why.nearest.map((one) =>
       make("li", {}, make("a", { href: `#row-${one.row}` }, user(one.title || one.id)), make("span", { class: "far" }, `${one.title ? ` ${one.id},` : ","} distance ${one.distance}`)));

@@ -3,7 +3,7 @@
 import { byId, count, make, svg } from "./dom.js";
 import { ask } from "./server.js";
 
-const NAMES = [["rows", "rows in the table"], ["known_positives", "positives known at the start"], ["decided", "rows reviewed"],
+const NAMES = [["rows", "rows in the table"], ["known_positives", "positives known beforehand or imported"], ["decided", "rows reviewed"],
   ["found", "positives found"], ["skipped", "rows skipped"], ["open", "rows without a label"]];
 
 let changes = 0;

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from usmo.core.arrays import Array, Index
-from usmo.kernels.tables import squared_norms, worth_dense
+from usmo.kernels.tables import rows_together, squared_norms, worth_dense
 from usmo.kernels.threads import over_tiles, scratch, single_blas
 from usmo.system.extras import load_extra
 
@@ -63,16 +64,24 @@ class ArrayFeatures:
 
 
 class PartFeatures:
-    """The ``.npy`` or ``.parquet`` files of a directory in the order of their names, one after the other.
+    """The ``.npy``, ``.npz`` or ``.parquet`` files of a directory in the order of their names, one after the other.
 
-    Parts are opened when they are needed, ``.npy`` as memory maps. A Parquet part is read whole (extra ``parquet``),
-    and the last one read is kept.
+    Parts are opened when they are needed, ``.npy`` as memory maps. A Parquet part (extra ``parquet``) or a CSR part
+    (``.npz``, as written by ``scipy.sparse.save_npz``) is read whole, and the last one read is kept. Either all parts
+    are CSR or none is.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
         if not paths:
             raise ValueError("there must be at least one part, got none")
         self.paths = list(paths)
+        self.is_sparse = self.paths[0].suffix == ".npz"
+        for path in self.paths:
+            if (path.suffix == ".npz") != self.is_sparse:
+                raise ValueError(
+                    f"parts must be dense or CSR throughout: {self.paths[0].name} is "
+                    f"{'CSR' if self.is_sparse else 'dense'}, {path.name} is not"
+                )
         shapes = [_part_shape(path) for path in self.paths]
         for path, shape in zip(self.paths, shapes, strict=True):
             if shape[1] != shapes[0][1]:
@@ -89,9 +98,9 @@ class PartFeatures:
     @classmethod
     def directory(cls, folder: str | Path) -> PartFeatures:
         """All parts of a directory."""
-        paths = sorted([*Path(folder).glob("*.npy"), *Path(folder).glob("*.parquet")])
+        paths = sorted(path for path in Path(folder).glob("*") if path.suffix in (".npy", ".npz", ".parquet"))
         if not paths:
-            raise FileNotFoundError(f"no .npy or .parquet files in {folder}")
+            raise FileNotFoundError(f"no .npy, .npz or .parquet files in {folder}")
         return cls(paths)
 
     def __len__(self) -> int:
@@ -108,8 +117,12 @@ class PartFeatures:
             consecutive = len(mine) and mine[-1] - mine[0] == len(mine) - 1
             pieces.append(self._part(int(k))[slice(mine[0], mine[-1] + 1) if consecutive else mine])
         if not pieces:
-            return np.empty((0, self.shape[1]))
-        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+            return sparse.csr_matrix((0, self.shape[1])) if self.is_sparse else np.empty((0, self.shape[1]))
+        return pieces[0] if len(pieces) == 1 else rows_together(pieces)
+
+    def spans(self) -> list[tuple[int, int]]:
+        """The first row of each part, and the one after its last."""
+        return list(pairwise([0, *self.ends.tolist()]))
 
     def _part(self, k: int) -> Any:
         with self._lock:
@@ -124,6 +137,12 @@ def _part_shape(path: Path) -> tuple[int, int]:
         if len(shape) != 2:
             raise ValueError(f"{path.name} must hold a table, got an array of shape {shape}")
         return shape
+    if path.suffix == ".npz":
+        with np.load(path, allow_pickle=False) as stored:
+            if "format" not in stored or stored["format"].item() not in (b"csr", "csr"):
+                raise ValueError(f"{path.name} must hold a CSR matrix written by scipy.sparse.save_npz")
+            rows, columns = stored["shape"]
+            return int(rows), int(columns)
     metadata = _parquet().ParquetFile(path).metadata
     return metadata.num_rows, metadata.num_columns
 
@@ -131,6 +150,10 @@ def _part_shape(path: Path) -> tuple[int, int]:
 def _open_part(path: Path) -> Any:
     if path.suffix == ".npy":
         return np.load(path, mmap_mode="r", allow_pickle=False)
+    if path.suffix == ".npz":
+        X = sparse.load_npz(path).tocsr()
+        X.sum_duplicates()
+        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     table = _parquet().read_table(path)
     return np.column_stack([column.to_numpy(zero_copy_only=False) for column in table.columns])
 
@@ -151,6 +174,20 @@ class _Chosen:
 
     def take(self, rows: Index) -> Any:
         return self.features.take(self.rows[rows])
+
+
+class Span:
+    """Consecutive rows of a table, fetched when they are read."""
+
+    def __init__(self, features: Features, first: int, last: int) -> None:
+        self.features, self.first = features, first
+        self.shape = (last - first, features.shape[1])
+
+    def read(self, part: slice) -> Any:
+        return self.features.read(slice(self.first + part.start, self.first + min(part.stop, self.shape[0])))
+
+    def take(self, rows: Index) -> Any:
+        return self.features.take(self.first + rows)
 
 
 class Blocks:

@@ -36,8 +36,8 @@ def test_linear_optimum_is_that_of_one_machine(client, collection, scenario):
         dX, dy = dd.from_pandas(X, npartitions=3), dd.from_pandas(pd.Series(y), npartitions=3)
     if collection == "columns in two chunks":
         dX = da.from_array(X, chunks=(CHUNKS, (2, 3)))
-    plain = usmo.LinearPUSVC(0.3, lam=1e-3, tol=1e-5, scenario=scenario).fit(X, y)
-    model = LinearPUSVC(0.3, lam=1e-3, tol=1e-5, scenario=scenario).fit(dX, dy)
+    plain = usmo.LinearPUSVC(0.3, lam=1e-3, tol=1e-6, scenario=scenario).fit(X, y)
+    model = LinearPUSVC(0.3, lam=1e-3, tol=1e-6, scenario=scenario).fit(dX, dy)
     assert_equal_models(model, plain, X)
     np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-6)
     assert model.n_features_in_ == 5

@@ -46,5 +46,6 @@ def fit_features(
     fit = fit_from(start)
     if start is not None and fit.solution.status == "precision":
         again = fit_from(None)
-        fit = again if abs(again.certificate.relative_gap) < abs(fit.certificate.relative_gap) else fit
+        closer = abs(again.certificate.relative_gap) < abs(fit.certificate.relative_gap)
+        fit = again if closer or again.solution.status != "precision" else fit
     return fit

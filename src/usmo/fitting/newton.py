@@ -59,7 +59,8 @@ def fit_newton(
 
     result = newton.solve(
         rows, *problem.dense(X.shape[0]), **_start(problem, start, X.shape[0], shift), tol=spec.tol,
-        gap_tol=GAP_SHARE * spec.tol, max_iter=spec.max_iter, max_time=spec.max_time, progress=None if progress is None else report,
+        gap_tol=GAP_SHARE * spec.tol, max_iter=spec.max_iter, max_time=spec.max_time,
+        progress=None if progress is None else report,
     )  # fmt: skip
     shard.best = problem.repair(result.sigma[problem.c_rows]), np.empty(0)
     linear = LinearResult(result.beta, result.iterations, result.history, result.status, problem.total)

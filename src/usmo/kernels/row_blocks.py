@@ -57,10 +57,19 @@ class ArrayFeatures:
         self.shape = X.shape
 
     def read(self, part: slice) -> Any:
-        return self.X[part]
+        return row_view(self.X, part) if sparse.issparse(self.X) else self.X[part]
 
     def take(self, rows: Index) -> Any:
         return self.X[rows]
+
+
+def row_view(X: Any, part: slice) -> Any:
+    """Consecutive rows of a CSR matrix that share its entries: SciPy's slices copy them."""
+    first, last, _ = part.indices(X.shape[0])
+    ends = X.indptr[first : last + 1]
+    own = slice(ends[0], ends[-1]) if len(ends) else slice(0, 0)
+    view = X.data[own], X.indices[own], ends - ends[:1] if len(ends) else np.zeros(1, X.indptr.dtype)
+    return sparse.csr_matrix(view, shape=(max(0, last - first), X.shape[1]), copy=False)
 
 
 class PartFeatures:
@@ -212,6 +221,7 @@ class Blocks:
             features = ArrayFeatures(X)
         self.features = features
         self.n, self.r = features.shape
+        self.is_sparse = isinstance(features, ArrayFeatures) and sparse.issparse(features.X)
         self.centre = centre
         step = max(8192 if self.r >= _BROAD else 256, _BLOCK_BYTES // (8 * max(1, self.r)))
         blocks = max(1, -(-self.n // step))
@@ -235,8 +245,8 @@ class Blocks:
         return np.subtract(X, self.centre, out=out)
 
     def each(self, work: Callable[[slice], None]) -> None:
-        """Call ``work`` on every block; in threads where the table is narrow."""
-        if self.r >= _WIDE:
+        """Call ``work`` on every block; in threads where the table is narrow or sparse, without those of BLAS."""
+        if self.r >= _WIDE and not self.is_sparse:
             for start in range(0, self.n, self.step):
                 work(slice(start, min(start + self.step, self.n)))
         else:

@@ -51,6 +51,9 @@ BELOW = 0.1
 SMALLEST = 1e-15
 """Relative gap that rounding leaves."""
 
+CRUMBS = 1e-12
+"""Relative gap below which the violation does not count: a row that holds the rounding of Σσ has one, too."""
+
 SWEEPS = 30
 """Most sweeps in a round; more after rounds without progress."""
 
@@ -173,7 +176,9 @@ def _rounds(
         _evaluate(state)
         limits.report(state.record(limits), state.duals.shown(state.w))
         tolerance = gap_tol * max(1.0, abs(state.primal))
-        merit = max(state.gap / tolerance, state.violation / tol)
+        merit = state.gap / tolerance
+        if state.gap > CRUMBS * max(1.0, abs(state.primal)):
+            merit = max(merit, state.violation / tol)
         idle = 0 if merit < PROGRESS * best[0] else idle + 1
         if merit < best[0]:
             best = (merit, state.w.copy(), state.beta)

@@ -37,6 +37,18 @@ ROUNDING = 1e-14
 """Error of Σσ that is left alone, as a share of Σb."""
 
 
+def kink_margin(slack: float, weight: float, norm: float, idle: int) -> float:
+    """The distance to a kink up to which rows are chosen, four times as much after each round without progress.
+
+    It is ``MARGIN`` times the mean distance that the slack stands for: ``weight`` is Σ c/2 of the rows that have it. But
+    where few rows far from their kinks have it all, other rows move less: ½‖w - w*‖² is at most the gap, so no score
+    moves by more than √(2·gap)·‖x‖ while β stands.
+    """
+    if weight <= 0.0:
+        return 0.0
+    return 4.0**idle * min(MARGIN * slack / weight, float(np.sqrt(2.0 * slack * norm)))
+
+
 class Duals:
     """σ and the last scores z = Xw of all rows; b, c ≥ 0 are the weights of the problem.
 
@@ -102,11 +114,10 @@ class Duals:
         return max(0.0, high - low), int(inside)
 
     def choose(self, beta: float, slack: float, idle: int) -> None:
-        """Choose the rows within ``MARGIN`` of a kink, within four times as much after each round without progress."""
+        """Choose the rows near a kink: those within :func:`kink_margin`."""
         point = self.z, beta, self.sigma, self.c
         weight = near_kinks(*point, 0.0)[1]
-        margin = MARGIN * 4.0**idle * slack / weight if weight > 0 else 0.0
-        self.chosen = self.active = near_kinks(*point, margin)[0]
+        self.chosen = self.active = near_kinks(*point, kink_margin(slack, weight, self.norm, idle))[0]
 
     def begin(self) -> None:
         """Before sweeps. Empty rows have equal scores and no part in w: σ in proportion to c is best for them."""

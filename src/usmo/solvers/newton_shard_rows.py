@@ -25,7 +25,7 @@ from usmo.kernels.tables import rows_together
 from usmo.solvers.linear_rows import split_total
 from usmo.solvers.newton_loss import inner
 from usmo.solvers.newton_products import rows_of
-from usmo.solvers.newton_rows import MARGIN, ROUNDING, Duals
+from usmo.solvers.newton_rows import ROUNDING, Duals, kink_margin
 from usmo.solvers.newton_shards import NewtonShard
 from usmo.solvers.shard_quantile import next_above, quantile
 
@@ -127,8 +127,7 @@ class ShardedDuals:
         After rounds without progress more are gathered: Newton steps are then worth their memory.
         """
         weight = float(self.shards.merge(NewtonShard.choose_near, beta, 0.0).sums[0])
-        margin = MARGIN * 4.0 ** max(0, idle - 1) * slack / weight if weight > 0 else 0.0
-        self.shards.merge(NewtonShard.choose_near, beta, margin)
+        self.shards.merge(NewtonShard.choose_near, beta, kink_margin(slack, weight, self.norm, max(0, idle - 1)))
         self._gather(self.gathered * min(MORE, 4.0**idle))
 
     def _gather(self, most: float) -> None:

@@ -40,8 +40,8 @@ ROUNDING = 1e-14
 def kink_margin(slack: float, weight: float, norm: float, idle: int) -> float:
     """The distance to a kink up to which rows are chosen, four times as much after each round without progress.
 
-    It is ``MARGIN`` times the mean distance that the slack stands for: ``weight`` is Σ c/2 of the rows that have it. But
-    where few rows far from their kinks have it all, other rows move less: ½‖w - w*‖² is at most the gap, so no score
+    It is ``MARGIN`` times the mean distance that the slack stands for; ``weight`` is Σ c/2 of the rows that have it.
+    Where few rows far from their kinks have it all, the others move less: ½‖w - w*‖² is at most the gap, so no score
     moves by more than √(2·gap)·‖x‖ while β stands.
     """
     if weight <= 0.0:

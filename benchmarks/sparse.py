@@ -59,14 +59,14 @@ def _labelled(truth: np.ndarray, known: int) -> tuple[np.ndarray, float]:
     return labels, float(truth[labels == 0].mean())
 
 
-def in_turn(*works: Callable[[], Any], times: int) -> list[float]:
+def in_turn(*works: Callable[[], Any], times: int, clock: Callable[[], float] = time.perf_counter) -> list[float]:
     """Best seconds of each piece of work, run in turn so that all meet the same load."""
     best = [np.inf] * len(works)
     for _ in range(times):
         for k, work in enumerate(works):
-            began = time.perf_counter()
+            began = clock()
             work()
-            best[k] = min(best[k], time.perf_counter() - began)
+            best[k] = min(best[k], clock() - began)
     return best
 
 
@@ -203,8 +203,8 @@ def refit_products(
 
 
 def figure_growth() -> None:
-    """Whole fits with as many columns throughout, so that only one number changes."""
-    print("time against n, and against the entries of a row")
+    """Whole fits with as many columns throughout, so that only one number changes; processor time of all threads."""
+    print("processor time against n, and against the entries of a row")
     for title, sizes in (
         ("rows", [(n, 50_000, WORDS) for n in (25_000, 50_000, 100_000, 200_000)]),
         ("entries", [(50_000, 50_000, words) for words in (30, 60, 120, 240)]),
@@ -214,10 +214,12 @@ def figure_growth() -> None:
             X, labels, prior = synthetic(*size)
             for weight in (None, "balanced"):
                 LinearPUSVC(prior, class_weight=weight).fit(X[:5000], np.arange(5000) < 100)
-            seconds.append(
-                in_turn(*(lambda lam=lam, w=w: LinearPUSVC(prior, lam=lam, class_weight=w).fit(X, labels)  # noqa: B023
-                          for lam in LAMBDAS for w in (None, "balanced")), times=2)
-            )  # fmt: skip
+            works = [
+                lambda lam=lam, w=w: LinearPUSVC(prior, lam=lam, class_weight=w).fit(X, labels)  # noqa: B023
+                for lam in LAMBDAS
+                for w in (None, "balanced")
+            ]
+            seconds.append(in_turn(*works, times=2, clock=time.process_time))
         measure = [n if title == "rows" else words for n, _, words in sizes]
         slope = np.polyfit(np.log(measure), np.log(seconds), 1)[0]
         print(f"  {title}: power {slope.mean():.2f} (least {slope.min():.2f}, most {slope.max():.2f})", flush=True)

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import normalize
 
 import usmo
 from tests.files.models import opened, saved, written
@@ -62,20 +63,21 @@ def test_text_is_recognised_or_named(frame, column, options, kind):
 
 def test_summary_and_names_say_what_was_found():
     encoder = TableEncoder().fit(pl.DataFrame(MIXED))
-    n_title, n_abstract = (len(schema["terms"]) for schema in encoder.columns_[1:3])
+    n_terms, none = (len(schema["terms"]) for schema in encoder.columns_[1:3])
+    assert none == 0
     assert encoder.summary() == [
         "id: ignored, text with 60 different values: looks like ids, codes or names",
-        f"title: text, {n_title:,} words and pairs of words",
-        f"abstract: text, {n_abstract:,} words and pairs of words, 6 missing",
+        f"title: text, {n_terms:,} words and pairs of words of all text columns",
+        "abstract: text, read together with the other text, 6 missing",
         "year: number",
         "venue: 2 categories",
     ]
     names = encoder.get_feature_names_out().tolist()
-    assert len(names) == n_title + n_abstract + 3 == encoder.transform(pl.DataFrame(MIXED)).shape[1]
-    assert {"title: defect", "abstract: defect", "year", "venue=journal"} <= set(names)
+    assert len(names) == n_terms + 3 == encoder.transform(pl.DataFrame(MIXED)).shape[1]
+    assert {"title + abstract: defect", "year", "venue=journal"} <= set(names)
     words = encoder.words()
     assert len(words) == len(names)
-    assert words.count("defect") == 2
+    assert words.count("defect") == 1
     assert TableEncoder(text="none").fit(pl.DataFrame(MIXED)).words() is None
 
 
@@ -85,8 +87,45 @@ def test_the_numbers_are_those_of_scikit_learn():
         ngram_range=(1, 2), sublinear_tf=True, min_df=2, preprocessor=normalised, token_pattern=token_pattern()
     )
     Z = TableEncoder().fit_transform(pl.DataFrame({"c": texts}))
-    np.testing.assert_allclose(Z.toarray(), expected.fit_transform(texts).toarray(), rtol=1e-13)
+    plain = expected.fit_transform(texts)
+    halved = plain @ sparse.diags([0.5 if " " in term else 1.0 for term in expected.get_feature_names_out()])
+    np.testing.assert_allclose(Z.toarray(), normalize(halved).toarray(), rtol=1e-12)
     np.testing.assert_allclose(sparse.linalg.norm(Z, axis=1), 1)
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
+@pytest.mark.parametrize("method", ["tfidf", "hash"])
+def test_several_text_columns_are_read_as_one_text(frame, method):
+    """Row by row the joined texts in one column give the same numbers; a missing text adds nothing."""
+    title, abstract = MIXED["title"], MIXED["abstract"]
+    both = [
+        first if second is None else f"{first}\n{second}" for first, second in zip(title, abstract, strict=True)
+    ]
+    two = TableEncoder(text=method).fit(frame({"title": title, "x": [1.0, 2.0] * 30, "abstract": abstract}))
+    one = TableEncoder(text=method).fit(frame({"title": both, "x": [1.0, 2.0] * 30}))
+    Z = two.transform(frame({"title": title, "x": [1.0, 2.0] * 30, "abstract": abstract}))
+    np.testing.assert_array_equal(
+        Z.toarray(), one.transform(frame({"title": both, "x": [1.0, 2.0] * 30})).toarray()
+    )
+    nothing = two.transform(frame({"title": [None, "defect"], "x": [1.0, 1.0], "abstract": [None, None]}))
+    words = np.array([": " in name for name in two.get_feature_names_out()])
+    assert [nothing[i, words].nnz > 0 for i in range(2)] == [False, True]
+    with pytest.raises(TableError, match="abstract"):
+        two.transform(frame({"title": title, "x": [1.0, 2.0] * 30}))
+
+
+def test_tags_and_references_are_no_words():
+    texts = documents(60, seed=5)
+    marked = [f"<p>{text}</p><p>CO<sub>2</sub> &amp; caf&eacute; p&lt;0.05</p>" for text in texts]
+    plain = [f"{text} CO2 & café p<0.05" for text in texts]
+    encoder = TableEncoder().fit(pl.DataFrame({"c": marked}))
+    assert encoder.columns_[0]["markup"] is True
+    expected = TableEncoder().fit(pl.DataFrame({"c": plain}))
+    assert expected.columns_[0]["markup"] is False
+    assert encoder.columns_[0]["terms"] == expected.columns_[0]["terms"]
+    assert {"co2", "café"} <= set(encoder.columns_[0]["terms"])
+    Z = encoder.transform(pl.DataFrame({"c": marked}))
+    np.testing.assert_allclose(Z.toarray(), expected.transform(pl.DataFrame({"c": plain})).toarray(), atol=1e-15)
 
 
 @pytest.mark.parametrize(("rows", "least"), [(1, 1), (19, 1), (20, 2), (9_999, 2), (10_000, 3), (100_000, 5)])

@@ -36,13 +36,37 @@ def test_linear_optimum_is_that_of_one_machine(client, collection, scenario):
         dX, dy = dd.from_pandas(X, npartitions=3), dd.from_pandas(pd.Series(y), npartitions=3)
     if collection == "columns in two chunks":
         dX = da.from_array(X, chunks=(CHUNKS, (2, 3)))
-    plain = usmo.LinearPUSVC(0.3, lam=1e-3, tol=1e-5, scenario=scenario).fit(X, y)
-    model = LinearPUSVC(0.3, lam=1e-3, tol=1e-5, scenario=scenario).fit(dX, dy)
+    plain = usmo.LinearPUSVC(0.3, lam=1e-3, tol=1e-6, scenario=scenario).fit(X, y)
+    model = LinearPUSVC(0.3, lam=1e-3, tol=1e-6, scenario=scenario).fit(dX, dy)
     assert_equal_models(model, plain, X)
     np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-6)
     assert model.n_features_in_ == 5
     if collection == "frame":
         assert model.feature_names_in_.tolist() == list("abcde")
+
+
+@pytest.mark.parametrize("collection", ["dense", "csr"])
+@pytest.mark.parametrize("gathered", [2.0**23, 5000.0])
+@pytest.mark.parametrize("solver", ["auto", "newton"])
+def test_newton_optimum_of_wide_blocks_is_that_of_one_machine(client, collection, gathered, solver, monkeypatch):
+    """Also with more columns than the interior point takes, and where few rows may be gathered."""
+    monkeypatch.setattr("usmo.solvers.newton_shard_rows.GATHERED", gathered)
+    width = 6000 if collection == "csr" else 60
+    S = sparse.random(1350, width, density=20 / width, format="csr", random_state=0)
+    score = S @ np.random.default_rng(0).normal(size=width)
+    y = ((score > np.quantile(score, 0.7)) & (np.arange(1350) % 3 == 0)).astype(int)
+    X = S if collection == "csr" else S.toarray()
+    dX = lazy_csr(S.toarray()) if collection == "csr" else lazy(X)
+    plain = usmo.LinearPUSVC(0.3, lam=1e-2, tol=1e-5).fit(X, y)
+    model = LinearPUSVC(0.3, lam=1e-2, tol=1e-5, solver=solver).fit(dX, lazy(y))
+    assert model.history_[0].kind == "round"
+    assert_equal_models(model, plain, X, atol=1e-4)
+
+
+def test_the_interior_point_refuses_wide_blocks(client):
+    X = sparse.random(1350, 5000, density=0.01, format="csr", random_state=0).toarray()
+    with pytest.raises(ValueError, match=r"takes at most 4000 columns, got 5000: use solver='newton'"):
+        LinearPUSVC(0.3, solver="interior-point").fit(lazy_csr(X), lazy((np.arange(1350) % 10 == 0).astype(int)))
 
 
 def test_weights_and_labels_as_arrays_of_this_process(client):

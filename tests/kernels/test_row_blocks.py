@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 from usmo import LinearPUSVC
+from usmo.files.digests import fingerprint
 from usmo.kernels.row_blocks import ArrayFeatures, Blocks, OrderedSum, PartFeatures, column_means
 
 
@@ -41,6 +42,58 @@ def test_parts_are_read_as_one_table(table, tmp_path, types):
     np.testing.assert_array_equal(model.coef_, whole.coef_)
     np.testing.assert_allclose(model.decision_function(parts), whole.decision_function(X), rtol=1e-12)
     assert model.certificate_ == whole.certificate_
+
+
+@pytest.mark.parametrize("kind", ["npz", "npy", "parquet"])
+@pytest.mark.parametrize("gathered", [2.0**23, 3000.0])
+def test_wide_parts_are_fitted_by_the_newton_solver_as_one_table(tmp_path, kind, gathered, monkeypatch):
+    """Also with more columns than the interior point takes, and where few rows may be gathered."""
+    monkeypatch.setattr("usmo.solvers.newton_shard_rows.GATHERED", gathered)
+    width = 5000 if kind == "npz" else 40
+    X = sparse.random(1200, width, density=30 / width, format="csr", random_state=0)
+    score = X @ np.random.default_rng(0).normal(size=width)
+    y = np.where((score > np.quantile(score, 0.7)) & (np.arange(1200) % 3 == 0), 1, 0)
+    X = X if kind == "npz" else X.toarray()
+    if kind == "npz":
+        for k, rows in enumerate(np.array_split(np.arange(1200), 3)):
+            sparse.save_npz(tmp_path / f"part{k}.npz", X[rows])
+        parts = PartFeatures.directory(tmp_path)
+    else:
+        parts = write_parts(tmp_path, X, [kind] * 3)
+    options = {"lam": 1e-2, "tol": 1e-5, "class_weight": None}
+    model, whole = (LinearPUSVC(0.2, warm_start=True, **options).fit(table, y) for table in (parts, X))
+    assert model.certificate_.relative_gap <= 1e-7
+    apart = model.certificate_.gap + whole.certificate_.gap
+    assert abs(model.certificate_.primal - whole.certificate_.primal) <= apart + 1e-12
+    assert np.linalg.norm(model.coef_ - whole.coef_) <= np.sqrt(apart) + 1e-9
+    f = np.asarray(X @ model.coef_[0]).ravel() + model.intercept_[0]
+    np.testing.assert_allclose(model.decision_function(parts), f, atol=1e-9)
+    first = model.n_iter_
+    assert model.fit(parts, y).n_iter_ <= first
+
+
+def test_csr_parts_are_read_as_one_table(tmp_path):
+    X = sparse.random(50, 30, density=0.1, format="csr", random_state=0, dtype=np.float32)
+    for k, rows in enumerate((slice(0, 20), slice(20, 21), slice(21, 50))):
+        sparse.save_npz(tmp_path / f"{k}.npz", X[rows])
+    parts, y = PartFeatures.directory(tmp_path), np.arange(50) % 2
+    assert parts.shape == X.shape
+    np.testing.assert_array_equal(parts.read(slice(5, 40)).toarray(), X[5:40].toarray())
+    np.testing.assert_array_equal(parts.take(np.array([0, 20, 49])).toarray(), X[[0, 20, 49]].toarray())
+    assert fingerprint(parts, y)["sha256_X"] == fingerprint(X.astype(np.float64), y)["sha256_X"]
+
+
+def test_bad_csr_parts_are_refused(tmp_path):
+    X = sparse.csr_matrix(np.array([[1.0, 0.0], [np.inf, 2.0]]))
+    sparse.save_npz(tmp_path / "a.npz", X)
+    with pytest.raises(ValueError, match="contains NaN or infinity, in rows"):
+        LinearPUSVC(0.4).fit(PartFeatures.directory(tmp_path), [0, 1])
+    np.savez(tmp_path / "b.npz", X=np.zeros(3))
+    with pytest.raises(ValueError, match=r"b\.npz must hold a CSR matrix written by scipy\.sparse\.save_npz"):
+        PartFeatures.directory(tmp_path)
+    np.save(tmp_path / "b.npy", np.zeros((3, 2)))
+    with pytest.raises(ValueError, match=r"dense or CSR throughout: a\.npz is CSR, b\.npy is not"):
+        PartFeatures.directory(tmp_path)
 
 
 def test_memory_map_and_array_give_the_same_fit(table, tmp_path):
@@ -85,7 +138,7 @@ def test_sums_are_made_in_the_order_of_the_blocks():
 
 def test_bad_parts_are_refused(table, tmp_path):
     X, y = table
-    with pytest.raises(FileNotFoundError, match=r"no \.npy or \.parquet files"):
+    with pytest.raises(FileNotFoundError, match=r"no \.npy, \.npz or \.parquet files"):
         PartFeatures.directory(tmp_path)
     with pytest.raises(ValueError, match="at least one part"):
         PartFeatures([])

@@ -43,8 +43,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     unknown : {"error", "ignore"}
         A category that was not in the training table raises an error, or is encoded as no category.
     text : {"tfidf", "hash", "none"}
-        Columns of text are encoded by their words and pairs of words: by a vocabulary of at most 50,000, by 65,536
-        hashed columns, which need no vocabulary, or not at all.
+        Columns of text are encoded together, as one text per row, by its words and pairs of words: by a vocabulary of
+        at most 50,000, by 65,536 hashed columns, which need no vocabulary, or not at all.
     text_columns : sequence of str, optional
         Columns that are text, whatever they look like; others are recognised by their many different values of
         several words.
@@ -232,10 +232,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.array([name for schema in self.columns_ for name in output_names(schema)], dtype=object)
 
     def words(self) -> list[str] | None:
-        """The word of each output column, or its name if it is no word; None if the table has no text.
-
-        A word that occurs in two text columns has two output columns and the same entry for both.
-        """
+        """The word of each output column, or its name if it is no word; None if the table has no text."""
         check_is_fitted(self)
         if not self.named("text"):
             return None

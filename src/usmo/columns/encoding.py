@@ -11,7 +11,7 @@ from usmo.columns.scaling import standardise
 from usmo.columns.schema import Schema, number_rows, width
 from usmo.columns.tails import compressed
 from usmo.columns.vectors import vector_block
-from usmo.columns.words import text_block
+from usmo.columns.words import joined_texts, text_block
 from usmo.io import TableError
 from usmo.io.dates import compact_days
 from usmo.io.errors import cell, quote
@@ -35,6 +35,7 @@ def encode(schemas: list[Schema], view: FrameView, unknown: str, scale: float = 
     widths = [width(schema) for schema in schemas]
     firsts = dict(zip((schema["name"] for schema in schemas), np.cumsum([0, *widths]).tolist(), strict=False))
     by_name = {schema["name"]: schema for schema in schemas}
+    texts: dict[str, ColumnValues] = {}
     problems: list[str] = []
     unread: list[str] = []
     for group in view.groups(list(by_name)):
@@ -42,7 +43,9 @@ def encode(schemas: list[Schema], view: FrameView, unknown: str, scale: float = 
         for name, values in group:
             schema = by_name[name]
             try:
-                if schema["kind"] in ("text", "vector", "category"):
+                if schema["kind"] == "text":
+                    texts[name] = _as_text(values, view, name)
+                elif schema["kind"] in ("vector", "category"):
                     rows, columns, entries = _block(schema, values, view, unknown)
                     yield rows, columns + firsts[name], entries * (scale if schema["kind"] == "category" else 1.0)
                 else:
@@ -54,6 +57,10 @@ def encode(schemas: list[Schema], view: FrameView, unknown: str, scale: float = 
                 yield rows, columns, numbers * scale
     if problems:
         raise TableError("; ".join(problems))
+    for schema in schemas:
+        if schema["kind"] == "text" and schema["joined"]:
+            block = text_block(schema, joined_texts([texts[name] for name in schema["joined"]])).tocoo()
+            yield block.row, block.col + firsts[schema["name"]], block.data
     if unread:
         warn(
             f"cells that are not like their column in the training table count as missing: {'; '.join(unread)}",
@@ -62,10 +69,7 @@ def encode(schemas: list[Schema], view: FrameView, unknown: str, scale: float = 
 
 
 def _block(schema: Schema, values: ColumnValues, view: FrameView, unknown: str) -> Entries:
-    """The entries of a column of text, vectors or categories, its output columns counted from 0."""
-    if schema["kind"] == "text":
-        block = text_block(schema, _as_text(values, view, schema["name"])).tocoo()
-        return block.row, block.col, block.data
+    """The entries of a column of vectors or categories, its output columns counted from 0."""
     if schema["kind"] == "vector":
         X = vector_block(schema, values, view)
         rows, columns = np.indices(X.shape).reshape(2, -1)

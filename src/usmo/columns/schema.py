@@ -13,7 +13,7 @@ from usmo.columns.ids import ID_ROWS, ID_SHARE, id_reason, is_postal
 from usmo.columns.scaling import scaling
 from usmo.columns.tails import compressed, tail_scale
 from usmo.columns.vectors import vector_schema
-from usmo.columns.words import term_names, text_schema
+from usmo.columns.words import term_names, text_schemas
 from usmo.io import TableError, no_column
 from usmo.io.dates import are_compact, compact_days
 from usmo.io.errors import cell, quote, short
@@ -58,41 +58,57 @@ class _Numeric(NamedTuple):
     """Whether its kind is given."""
 
 
+class _Text(NamedTuple):
+    """A column of text. Those of a table get their schemas together."""
+
+    name: str
+    values: ColumnValues
+
+
 def column_schemas(view: FrameView, choice: Choice) -> list[Schema]:
     """The schema of each column of a training table; an error names all columns that cannot be used."""
     for name in (*choice.text_columns, *choice.embedding_columns, *choice.kinds):
         if name not in view.names:
             raise TableError(no_column(name, view.names, view.source))
     schemas: dict[str, Schema] = {}
+    texts: dict[str, ColumnValues] = {}
     problems: list[str] = []
     for group in view.groups(view.names):
         numeric: list[_Numeric] = []
         for name, values in group:
             try:
-                made = _schema_or_numbers(name, values, view, choice)
+                made = _schema_or_values(name, values, view, choice)
             except TableError as error:
                 problems.append(str(error))
                 continue
             if isinstance(made, _Numeric):
                 numeric.append(made)
+            elif isinstance(made, _Text):
+                texts[made.name] = made.values
             else:
                 schemas[name] = made
         if numeric:
             schemas.update({schema["name"]: schema for schema in _number_schemas(numeric, view, problems)})
     if problems:
         raise TableError("; ".join(problems))
+    if texts:
+        found = text_schemas(texts, "hash" if choice.text == "hash" else "tfidf")
+        unused = [_ignored(name, "text without words") for name in texts]
+        schemas.update({schema["name"]: schema for schema in found or unused})
     return [schemas[name] for name in view.names]
 
 
-def _schema_or_numbers(name: str, values: ColumnValues, view: FrameView, choice: Choice) -> Schema | _Numeric:
-    """The schema of a column of text, vectors or categories, or else its numbers."""
+def _schema_or_values(
+    name: str, values: ColumnValues, view: FrameView, choice: Choice
+) -> Schema | _Numeric | _Text:
+    """The schema of a column of vectors or categories, or else its numbers or texts."""
     kind = choice.kinds.get(name)
     if kind == "ignore":
         return _ignored(name, "as asked")
     if name in choice.embedding_columns:
         return vector_schema(name, values, view)
     if name in choice.text_columns or kind == "text":
-        return _text_schema(name, values, choice, view)
+        return _said_text(name, values, view)
     if kind == "category" or (kind is None and values.integer and is_postal(name)):
         texts = as_text(values)
         if texts is None:
@@ -219,18 +235,17 @@ def _ignored(name: str, why: str) -> Schema:
     return {"name": name, "kind": "ignored", "why": why}
 
 
-def _text_schema(name: str, values: ColumnValues, choice: Choice, view: FrameView) -> Schema:
-    """The schema of a column that is said to be text."""
+def _said_text(name: str, values: ColumnValues, view: FrameView) -> _Text:
+    """A column that is said to be text."""
     if values.codes is None:
         raise TableError(
             f"{view.source}: column {quote(name)} is to be text, and holds values of type {values.kind}"
         )
-    method = "hash" if choice.text == "hash" else "tfidf"
-    return text_schema(name, values, method) or _ignored(name, "text without words")
+    return _Text(name, values)
 
 
-def _category_schema(name: str, values: ColumnValues, choice: Choice, given: bool = False) -> Schema:
-    """The schema of a column of texts: categories; if nearly all are different, text with words, or ignored.
+def _category_schema(name: str, values: ColumnValues, choice: Choice, given: bool = False) -> Schema | _Text:
+    """The schema of a column of texts: categories; if nearly all are different, it is text with words, or ignored.
 
     A column that is ``given`` as categories is, whatever its values are.
     """
@@ -248,8 +263,9 @@ def _category_schema(name: str, values: ColumnValues, choice: Choice, given: boo
     if scattered and not given:
         if not is_prose(values.texts):
             return _ignored(name, f"text with {different:,} different values: looks like ids, codes or names")
-        found = None if choice.text == "none" else text_schema(name, values, choice.text)
-        return found or _ignored(name, f"text with {different:,} different values")
+        if choice.text == "none":
+            return _ignored(name, f"text with {different:,} different values")
+        return _Text(name, values)
     categories = list(values.texts)
     if too_many:
         most_frequent = np.argsort(-counts, kind="stable")[: max_categories - 1]
@@ -274,7 +290,7 @@ def output_names(schema: Schema) -> list[str]:
     name = schema["name"]
     names = [name]
     if schema["kind"] == "text":
-        return [f"{name}: {term}" for term in term_names(schema)]
+        return [f"{' + '.join(schema['joined'])}: {term}" for term in term_names(schema)]
     if schema["kind"] == "vector":
         return [f"{name}[{i}]" for i in range(len(schema["mean"]))]
     if schema["kind"] == "category":
@@ -289,8 +305,11 @@ def summary_line(schema: Schema) -> str:
         return f"{name}: ignored, {schema['why']}"
     gaps = f", {schema['n_missing']:,} missing" if schema["n_missing"] else ""
     if kind == "text":
+        if not schema["joined"]:
+            return f"{name}: text, read together with the other text{gaps}"
         terms = f"{len(schema['idf']):,} {'hashed ' if schema['method'] == 'hash' else ''}words and pairs of words"
-        return f"{name}: text, {terms}{gaps}"
+        others = " of all text columns" if len(schema["joined"]) > 1 else ""
+        return f"{name}: text, {terms}{others}{gaps}"
     if kind == "vector":
         return f"{name}: vectors of {len(schema['mean']):,} numbers{gaps}"
     if kind == "category":

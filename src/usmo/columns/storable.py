@@ -79,7 +79,7 @@ _FIELDS: dict[str, dict[str, Rule]] = {
     },
     "text": {
         "name": _TEXT, "kind": _TEXT, "method": _METHOD, "terms": instance(list), "idf": _IDF, "different": count(),
-        "n_missing": count(),
+        "n_missing": count(), "markup": _TRUTH, "pair_weight": number(0), "joined": _NAMES,
     },
     "vector": {
         "name": _TEXT, "kind": _TEXT, "mean": reals("numbers"), "scale": _scales("numbers"), "n_missing": count()
@@ -99,6 +99,9 @@ def _check_encoder(encoder: TableEncoder) -> None:
     names = [schema["name"] for schema in encoder.columns_] or encoder.matrix_names_
     unique = len(set(names)) == len(names) == encoder.n_features_in_
     need(unique, f"the encoder has {encoder.n_features_in_} columns, and {len(set(names))} names of columns")
+    texts = encoder.named("text")
+    joined = [name for schema in encoder.columns_ if schema["kind"] == "text" for name in schema["joined"]]
+    need(sorted(joined) == sorted(texts), "every text column must be joined to one text")
     width = 0 if encoder.columns_ else encoder.n_features_in_
     conform(encoder, _SCALING, matrix=width)
     need(encoder.sparse_output_ or not encoder.named("text"), "sparse_output_ must be True for a table with text")
@@ -106,7 +109,13 @@ def _check_encoder(encoder: TableEncoder) -> None:
 
 
 def _current(schema: Any) -> Any:
-    """A schema of an older file as one of today: it had a truth value for the decimal comma, and ISO dates only."""
+    """A schema of an older file as one of today.
+
+    It had a truth value for the decimal comma, ISO dates only, and every text column had its own terms, those of markup
+    included, and pairs of words with the weight of words.
+    """
+    if isinstance(schema, dict) and schema.get("kind") == "text":
+        return {"markup": False, "pair_weight": 1.0, "joined": [schema.get("name")], **schema}
     if not isinstance(schema, dict) or type(schema.get("comma")) is not bool or "notation" in schema:
         return schema
     comma = schema["comma"]
@@ -130,7 +139,9 @@ def _check_schema(owner: str, schema: Any) -> None:
         need(schema["notation"] in FORMATS, f"{owner}.notation must be one of {', '.join(FORMATS)}")
     if kind == "vector":
         need(0 < sizes["numbers"] <= MOST_NUMBERS, f"{owner} must be of 1 to {MOST_NUMBERS:,} numbers")
-    if kind == "text" and schema["method"] == "hash":
+    if kind == "text" and not schema["joined"]:
+        need(not schema["terms"] and sizes["terms"] == 0, f"{owner} must have no terms, because it is joined")
+    elif kind == "text" and schema["method"] == "hash":
         need(not schema["terms"] and sizes["terms"] == HASHED_TERMS, f"{owner} must have {HASHED_TERMS:,} idf")
     elif kind == "text":
         good = is_vocabulary(schema["terms"]) and sizes["terms"] == len(schema["terms"])

@@ -2,13 +2,17 @@
 
 One tokeniser serves all languages. A word is two or more letters or digits; a letter of a language without spaces
 (Chinese, Japanese, Thai; Korean too) is a token of its own, so that the pairs are its character bigrams. There is no
-list of stop words. A row of a text column has the length 1, or 0 if it has no word that the training table had.
+list of stop words. Several text columns are one text: with a row of length 1 for each, a title of ten words would
+weigh as much as an abstract of two hundred, and a word of a title would not match the same word in an abstract. Pairs
+of words count half, because they repeat what their words say (``python -m benchmarks.texts``). A row has the length
+1, or 0 if it has no word that the training table had.
 """
 
 from __future__ import annotations
 
 import sys
 import unicodedata
+from collections.abc import Sequence
 from functools import cache
 from itertools import groupby, pairwise
 from typing import Any
@@ -19,6 +23,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.preprocessing import normalize
 
 from usmo.columns.frames import ColumnValues
+from usmo.io.markup import is_marked_up, without_markup
 from usmo.io.prose import UNSPACED
 
 Schema = dict[str, Any]
@@ -28,6 +33,9 @@ MOST_TERMS = 50_000
 
 HASHED_TERMS = 1 << 16
 """Columns of a hashed text column: as many as the largest vocabulary, rounded up to a power of 2."""
+
+PAIR_WEIGHT = 0.5
+"""Weight of a pair of words beside that of a word: worth 0.003 of AUC (``python -m benchmarks.texts``)."""
 
 LONGEST_WORD = 100
 """Letters after which a word is cut; German has words of 80."""
@@ -58,23 +66,46 @@ def fewest_texts(n_rows: int) -> int:
     return 1 + (n_rows >= _FEW_ROWS) + (n_rows >= _MANY_ROWS) + 2 * (n_rows >= _VERY_MANY_ROWS)
 
 
-def text_schema(name: str, values: ColumnValues, method: str) -> Schema | None:
-    """The schema of a text column: its terms and their idf, log((1 + n) / (1 + df)) + 1; None if it has no words."""
-    assert values.codes is not None
-    codes = values.codes[values.codes >= 0]
-    if not len(codes):
-        return None
-    schema: Schema = {
-        "name": name, "kind": "text", "method": method, "terms": [], "idf": np.empty(0),
-        "different": len(values.texts), "n_missing": len(values.codes) - len(codes),
-    }  # fmt: skip
-    texts = [values.texts[code] for code in codes]
-    counts, schema["terms"] = (_counter(schema).transform(texts), []) if method == "hash" else _learnt_terms(texts)
+def text_schemas(columns: dict[str, ColumnValues], method: str) -> list[Schema] | None:
+    """The schemas of all text columns of a table; None if they have no words.
+
+    That of the first column has the terms of all, and their idf, log((1 + n) / (1 + df)) + 1. ``joined`` are the names
+    of these columns; the others have no output columns of their own, and nothing in ``joined``.
+    """
+    together = joined_texts(list(columns.values()))
+    schemas: list[Schema] = []
+    for name, values in columns.items():
+        assert values.codes is not None
+        first = not schemas
+        schemas.append({
+            "name": name, "kind": "text", "method": method, "terms": [], "idf": np.empty(0),
+            "different": len(values.texts), "n_missing": int(np.count_nonzero(values.codes < 0)),
+            "markup": first and is_marked_up(together.texts), "pair_weight": 1.0 if method == "hash" else PAIR_WEIGHT,
+            "joined": list(columns) if first else [],
+        })  # fmt: skip
+    leader, texts = schemas[0], _plain(schemas[0], together.texts)
+    counter = _counter(leader).transform
+    counts, leader["terms"] = (counter(texts), []) if method == "hash" else _learnt_terms(texts)
     if not counts.nnz:
         return None
     df = np.bincount(counts.indices, minlength=counts.shape[1])
-    schema["idf"] = np.log((1 + len(codes)) / (1 + df)) + 1
-    return schema
+    leader["idf"] = np.log((1 + len(texts)) / (1 + df)) + 1
+    return schemas
+
+
+def joined_texts(columns: Sequence[ColumnValues]) -> ColumnValues:
+    """The texts of each row, one below the other; missing where all are."""
+    padded = [[*values.texts, ""] for values in columns]  # code -1 is the last text
+    rows = zip(*(values.codes.tolist() for values in columns if values.codes is not None), strict=True)
+    texts = ["\n".join(own[code] for own, code in zip(padded, row, strict=True) if code >= 0) for row in rows]
+    present = np.array([bool(text) for text in texts], dtype=bool)
+    codes = np.where(present, np.cumsum(present) - 1, -1)
+    return ColumnValues("text", codes=codes, texts=[text for text in texts if text])
+
+
+def _plain(schema: Schema, texts: Sequence[str]) -> list[str]:
+    """The texts without markup, if the training table had any in this column."""
+    return [without_markup(text) for text in texts] if schema["markup"] else list(texts)
 
 
 def _learnt_terms(texts: list[str]) -> tuple[Any, list[str]]:
@@ -105,11 +136,17 @@ def text_block(schema: Schema, values: ColumnValues) -> Any:
     assert values.codes is not None
     block = sparse.csr_matrix((0, len(schema["idf"])))
     if values.texts:
-        block = _counter(schema).transform(values.texts)
-        block.data = (1 + np.log(block.data)) * schema["idf"][block.indices]
+        block = _counter(schema).transform(_plain(schema, values.texts))
+        block.data = (1 + np.log(block.data)) * _weights(schema)[block.indices]
         block = normalize(block, copy=False)
     empty = sparse.csr_matrix((1, block.shape[1]))
     return sparse.vstack([block, empty], format="csr")[values.codes]  # code -1 is the last row
+
+
+def _weights(schema: Schema) -> np.ndarray:
+    """The weight of each term: its idf, times the weight of pairs if it is one. Hashed terms do not tell."""
+    weights = np.array([schema["pair_weight"] if " " in term else 1.0 for term in schema["terms"]])
+    return schema["idf"] * weights if len(weights) else schema["idf"]
 
 
 def term_names(schema: Schema) -> list[str]:

@@ -73,6 +73,17 @@ class Problem:
         alpha[self.c_rows] -= sigma
         return alpha
 
+    def part(self, first: int, last: int) -> Problem:
+        """The problem of the rows first … last - 1, numbered from 0."""
+        b, c = ((rows >= first) & (rows < last) for rows in (self.b_rows, self.c_rows))
+        return Problem(self.b_rows[b] - first, self.c_rows[c] - first, self.b[b], self.c[c])
+
+    def dense(self, n_rows: int) -> tuple[Array, Array]:
+        """b and c for every row of the table."""
+        b, c = np.zeros(n_rows), np.zeros(n_rows)
+        b[self.b_rows], c[self.c_rows] = self.b, self.c
+        return b, c
+
     def dual_objective(self, sigma: Array, q: Array, G: Array) -> float:
         """F(σ) = ½σᵀKσ - qᵀσ - Σmin(σ, c-σ), to be minimised, from G = q - Kσ with q = Kb."""
         return float(-0.5 * (sigma @ (q + G))) - self.at(sigma).concave_part()

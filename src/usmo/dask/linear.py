@@ -22,18 +22,19 @@ from usmo.estimators.callbacks import callback_bridge
 from usmo.estimators.fit_warnings import warn_if_short
 from usmo.estimators.preparation import Choices, resolve_lam
 from usmo.estimators.training import replace_attributes
-from usmo.estimators.types import ClassWeight, Eta, Lam, Prior, Scenario, Threshold
+from usmo.estimators.types import ClassWeight, Eta, Lam, LinearSolver, Prior, Scenario, Threshold
 from usmo.fitting.progress import combined, printed
 
 
 class LinearPUSVC(LazyPredictions, usmo.estimators.linear.LinearPUSVC):
     """:class:`usmo.LinearPUSVC` for ``dask.array`` and ``dask.dataframe``, dense or CSR.
 
-    The same problem and the same solver. The workers keep the rows and their state and make the sums over rows. Each
-    worker thread merges the sums of its blocks and sends (r + 3)(r + 1) numbers per iteration for r columns. The driver
-    receives once a sample of 40,000 rows. Needs a ``dask.distributed.Client``. An estimated prior and a chosen λ come
-    from a random sample: at most 50,000 rows of P and of U (80,000 if ``lam="cv"``); in the censored scenario 100,000
-    (160,000) rows in total.
+    The same problem and the same solvers. The workers keep the rows and their state and make the sums over rows. Each
+    worker thread merges the sums of its blocks. With r columns it sends (r + 3)(r + 1) numbers per iteration of the
+    interior point, r numbers per pass of "newton". The driver receives once a sample of 40,000 rows from the first,
+    and the rows near -1 and 1 in every round of the second, at most 8 million entries. Needs a
+    ``dask.distributed.Client``. An estimated prior and a chosen λ come from a random sample: at most 50,000 rows of P
+    and of U (80,000 if ``lam="cv"``); in the censored scenario 100,000 (160,000) rows in total.
 
     If a worker is lost, Dask computes its rows again, and the fit continues from its last decision function to the
     same optimum.
@@ -64,6 +65,7 @@ class LinearPUSVC(LazyPredictions, usmo.estimators.linear.LinearPUSVC):
         eta: Eta = "auto",
         scenario: Scenario = "case-control",
         threshold: Threshold = "prior",
+        solver: LinearSolver = "auto",
         tol: float = 1e-3,
         max_iter: int = -1,
         max_time: float | None = None,
@@ -75,7 +77,7 @@ class LinearPUSVC(LazyPredictions, usmo.estimators.linear.LinearPUSVC):
     ) -> None:
         super().__init__(
             prior, lam=lam, class_weight=class_weight, eta=eta, scenario=scenario,
-            threshold=threshold, tol=tol, max_iter=max_iter, max_time=max_time,
+            threshold=threshold, solver=solver, tol=tol, max_iter=max_iter, max_time=max_time,
             warm_start=warm_start, random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.checkpoint = checkpoint

@@ -1,4 +1,4 @@
-"""The linear solver with its shards on the workers of a cluster."""
+"""The solvers of linear models with their shards on the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ from usmo.dask.partitions import Partitions, Recipe, SampleRows, problem_of, sam
 from usmo.estimators.decision import CALIBRATED_P, CALIBRATED_U, set_decision_of_shards
 from usmo.fitting.checkpoint import StateFile, text_digest
 from usmo.fitting.linear import GAP_SHARE, LinearModel, certify_linear, refuse_large
+from usmo.fitting.newton import newton_result, suits_newton
 from usmo.fitting.specification import Specification
-from usmo.fitting.warm_up import compile_linear_solver
+from usmo.fitting.warm_up import compile_linear_solver, compile_newton_solver
 from usmo.kernels.maps import MappedFeatures, mapped_features
 from usmo.kernels.row_blocks import ArrayFeatures, Blocks, largest_row
 from usmo.solvers import linear
-from usmo.solvers.linear import WIDEST
+from usmo.solvers.linear import WIDEST, LinearResult
 from usmo.solvers.linear_rows import LinearRows
 from usmo.solvers.linear_shards import LinearShard
+from usmo.solvers.newton_products import rows_of
+from usmo.solvers.newton_shards import NewtonShard
 from usmo.solvers.stopping import Progress
 
 _SHARE = 4
@@ -55,7 +58,9 @@ class SampledShard(LinearShard):
         self.sample_rows = sample
 
 
-def open_shard(block: Block, recipe: Recipe, mapped: Any, centre: Array | None, neighbours: int) -> LinearShard:
+def open_shard(
+    block: Block, recipe: Recipe, mapped: Any, centre: Array | None, neighbours: int, by_newton: bool
+) -> LinearShard:
     """The shard of a block. ``neighbours`` is the number of shards per worker, which share its memory."""
     compile_linear_solver()
     problem = problem_of(block, recipe)
@@ -64,7 +69,11 @@ def open_shard(block: Block, recipe: Recipe, mapped: Any, centre: Array | None, 
         limit = get_worker().memory_manager.memory_limit
         most = None if limit is None else int(limit / _SHARE / neighbours / 8)
         features = mapped_features(block.X, mapped, most)
-    return SampledShard(features, problem, centre, sample_rows(block, problem, recipe))
+    shard = SampledShard(features, problem, centre, sample_rows(block, problem, recipe))
+    if by_newton:
+        compile_newton_solver()
+        shard.newton = NewtonShard(rows_of(block.X, centre), problem)
+    return shard
 
 
 def fit_cluster(
@@ -84,8 +93,13 @@ def fit_cluster(
     """
     compile_linear_solver()
     width = table.columns if mapped is None else mapped.width
-    if width > WIDEST:
-        raise ValueError(f"X must have at most {WIDEST} columns on a cluster, got {width}")
+    by_newton = mapped is None and (
+        spec.solver == "newton" or (spec.solver == "auto" and suits_newton(table.summaries[0].is_sparse, width))
+    )
+    if width > WIDEST and not by_newton:
+        raise ValueError(
+            f"solver='interior-point' takes at most {WIDEST} columns, got {width}: use solver='newton'"
+        )
     began = time.perf_counter()
     sums = table.gather(_column_sums, mapped)
     centre = None if sums[0] is None else np.sum(sums, axis=0) / table.rows
@@ -96,21 +110,20 @@ def fit_cluster(
         file = StateFile(spec.checkpoint, spec.checkpoint_seconds, digest)
     state = LinearState(file, width, start)
     neighbours = -(-len(table.blocks) // max(1, len(table.client.nthreads())))
-    recipe = table.recipe(spec.risk, prior, lam), mapped, centre, neighbours
+    recipe = table.recipe(spec.risk, prior, lam), mapped, centre, neighbours, by_newton
 
     def report(record: PassRecord, w: Array) -> bool | None:
         assert progress is not None
         return progress(record._replace(beta=record.beta - float(w @ shift)), w)
 
     def attempt(shards: ClusterShards) -> ClusterFit:
-        rows = LinearRows(shards)
-        refuse_large(shards.merge(_largest).maxima[0], rows.total, table.rows)
-        begin = state.guess
-        left = None if spec.max_time is None else max(1e-3, spec.max_time - (time.perf_counter() - began))
-        result = linear.solve(
-            rows, centre, None if begin is None else (begin[0], begin[1] + float(begin[0] @ shift)), tol=spec.tol,
-            gap_tol=GAP_SHARE * spec.tol, max_iter=spec.max_iter, max_time=left,
-            progress=None if progress is None else report,
+        begin, left = state.guess, spec.max_time
+        if begin is not None:
+            begin = begin[0], begin[1] + float(begin[0] @ shift)
+        if left is not None:
+            left = max(1e-3, left - (time.perf_counter() - began))
+        result = (_by_newton if by_newton else _by_interior_point)(
+            shards, centre, spec, begin, left, progress=None if progress is None else report,
             report_guess=lambda w, beta: state.note(w, beta - float(w @ shift)),
         )  # fmt: skip
         model = certify_linear(shards, result, centre, spec.tol)
@@ -120,6 +133,26 @@ def fit_cluster(
 
     with nullcontext() if file is None else file:
         return retry_on_loss(table, open_shard, recipe, attempt)
+
+
+def _by_newton(
+    shards: Shards, centre: Array | None, spec: Specification, start: tuple[Array, float] | None,
+    max_time: float | None, **callbacks: Any,
+) -> LinearResult:  # fmt: skip
+    begin = {} if start is None else {"w": start[0], "beta": start[1]}
+    return newton_result(shards, centre, spec, max_time, **begin, **callbacks)
+
+
+def _by_interior_point(
+    shards: Shards, centre: Array | None, spec: Specification, start: tuple[Array, float] | None,
+    max_time: float | None, **callbacks: Any,
+) -> LinearResult:  # fmt: skip
+    rows = LinearRows(shards)
+    refuse_large(shards.merge(_largest).maxima[0], rows.total, rows.n)
+    return linear.solve(
+        rows, centre, start, tol=spec.tol, gap_tol=GAP_SHARE * spec.tol, max_iter=spec.max_iter, max_time=max_time,
+        **callbacks,
+    )  # fmt: skip
 
 
 def set_cluster_decision(model: Any, sample: Table | None, shards: Shards, beta: float) -> None:

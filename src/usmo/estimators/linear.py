@@ -54,8 +54,8 @@ class LinearPUSVC(PUClassifier):
         The value of f above which a row is called positive, as for :class:`PUSVC`.
     solver : {"auto", "interior-point", "newton"}, default="auto"
         "interior-point": an interior point method over the columns, for at most 4,000 of them. "newton": steps of
-        single rows, and joint steps of the rows at -1 and 1, for arrays and CSR matrices of any width. "auto" is
-        "newton" for sparse tables and for more than 20 columns, if the table is in memory. Both reach the same optimum.
+        single rows, and joint steps of the rows at -1 and 1, for tables of any width. "auto" is "newton" for sparse
+        tables and for more than 20 columns. Both reach the same optimum.
     tol : float, default=1e-3
         Largest violation of the optimality conditions, in units of the decision function; the relative duality gap
         is at most a thousandth of it.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_random_state
 
 from usmo.core.labels import check_class_weight
@@ -67,7 +68,8 @@ def _check_parts(X: PartFeatures, y: Any) -> np.ndarray:
     blocks, bad = Blocks(X), []
 
     def check(part: slice) -> None:
-        if not np.isfinite(blocks.block(part)).all():
+        block = blocks.block(part)
+        if not np.isfinite(block.data if sparse.issparse(block) else block).all():
             bad.append(part.start)
 
     blocks.each(check)

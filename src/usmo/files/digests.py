@@ -31,7 +31,9 @@ def fingerprint(X: Any, y: Any) -> dict[str, Any]:
     return {
         "rows": int(X.shape[0]),
         "columns": int(X.shape[1]),
-        "sha256_X": _sparse_digest(X) if sparse.issparse(X) else _dense_digest(X),
+        "sha256_X": _sparse_digest(X)
+        if sparse.issparse(X) or getattr(X, "is_sparse", False)
+        else _dense_digest(X),
         "sha256_y": _dense_digest((y.astype(str) if y.dtype.kind == "O" else y)[:, None]),
         "feature_names": None if columns is None else [str(name) for name in columns],
     }
@@ -50,10 +52,16 @@ def _dense_digest(X: Any) -> str:
 
 
 def _sparse_digest(X: Any) -> str:
-    X = X.tocsr(copy=True)
-    X.sum_duplicates()
-    X.eliminate_zeros()
     digest = hashlib.sha256(f"csr {X.shape} {X.dtype.str}".encode())
-    for array in (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)):
-        digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+    for name in ("data", "indices", "indptr"):
+        end = 0
+        for block in [X] if sparse.issparse(X) else (X.read(slice(*span)) for span in X.spans()):
+            part = block.tocsr(copy=True)
+            part.sum_duplicates()
+            part.eliminate_zeros()
+            array = getattr(part, name).astype(X.dtype if name == "data" else np.int64)
+            if name == "indptr":
+                array = array[1 if end else 0 :] + end
+                end = int(array[-1]) if len(array) else end
+            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
     return digest.hexdigest()

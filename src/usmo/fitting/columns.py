@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from scipy import sparse
+
 from usmo.core.problem import Problem
 from usmo.core.solution import DualStart
 from usmo.fitting.linear import LinearFit, fit_linear
-from usmo.fitting.newton import Start, fit_newton, suits_newton
+from usmo.fitting.newton import Start, fit_newton, fit_newton_parts, suits_newton
 from usmo.fitting.specification import Specification
-from usmo.kernels.row_blocks import ArrayFeatures, Features
+from usmo.kernels.row_blocks import ArrayFeatures, Features, PartFeatures
 from usmo.solvers.stopping import Progress
 
 
@@ -23,14 +25,27 @@ def fit_features(
 
     A fit by Newton's method that falls short is tried again without its start.
     """
-    if spec.solver == "newton" and not isinstance(features, ArrayFeatures):
-        raise ValueError("solver='newton' needs an array or a CSR matrix in memory; got a table in parts")
-    if spec.solver != "newton" and (spec.solver != "auto" or not suits_newton(problem, features)):
+    is_held = isinstance(
+        features, ArrayFeatures | PartFeatures
+    )  # mapped rows would be mapped again for every pass
+    if spec.solver == "newton" and not is_held:
+        raise ValueError(
+            "solver='newton' needs mapped features in memory: lower n_components, or use 'interior-point'"
+        )
+    suits = is_held and suits_newton(sparse.issparse(features.read(slice(0, 1))), features.shape[1])
+    if spec.solver != "newton" and not (spec.solver == "auto" and suits):
         sigma_or_weights = start.sigma if isinstance(start, DualStart) else start
         return fit_linear(problem, features, spec, start=sigma_or_weights, progress=progress)
-    assert isinstance(features, ArrayFeatures)
-    fit = fit_newton(problem, features.X, spec, start=start, progress=progress)
+
+    def fit_from(start: Start | None) -> LinearFit:
+        if isinstance(features, PartFeatures):
+            return fit_newton_parts(problem, features, spec, start=start, progress=progress)
+        assert isinstance(features, ArrayFeatures)
+        return fit_newton(problem, features.X, spec, start=start, progress=progress)
+
+    fit = fit_from(start)
     if start is not None and fit.solution.status == "precision":
-        again = fit_newton(problem, features.X, spec, progress=progress)
-        fit = again if abs(again.certificate.relative_gap) < abs(fit.certificate.relative_gap) else fit
+        again = fit_from(None)
+        closer = abs(again.certificate.relative_gap) < abs(fit.certificate.relative_gap)
+        fit = again if closer or again.solution.status != "precision" else fit
     return fit

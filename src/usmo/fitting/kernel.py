@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from scipy import sparse
 
 from usmo.core.arrays import Array
 from usmo.core.problem import Problem
@@ -120,7 +121,7 @@ def choose_solver(problem: Problem, kernel: KernelMatrix, spec: Specification) -
         return spec.solver
     if spec.checkpoint is not None or name != "linear":
         return "blocks"
-    return "newton" if suits_newton(problem, ArrayFeatures(kernel.X)) else "interior-point"
+    return "newton" if suits_newton(sparse.issparse(kernel.X), kernel.X.shape[1]) else "interior-point"
 
 
 def _by_columns(

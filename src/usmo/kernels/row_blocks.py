@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from usmo.core.arrays import Array, Index
-from usmo.kernels.tables import squared_norms, worth_dense
+from usmo.kernels.tables import rows_together, squared_norms, worth_dense
 from usmo.kernels.threads import over_tiles, scratch, single_blas
 from usmo.system.extras import load_extra
 
@@ -56,23 +57,40 @@ class ArrayFeatures:
         self.shape = X.shape
 
     def read(self, part: slice) -> Any:
-        return self.X[part]
+        return row_view(self.X, part) if sparse.issparse(self.X) else self.X[part]
 
     def take(self, rows: Index) -> Any:
         return self.X[rows]
 
 
-class PartFeatures:
-    """The ``.npy`` or ``.parquet`` files of a directory in the order of their names, one after the other.
+def row_view(X: Any, part: slice) -> Any:
+    """Consecutive rows of a CSR matrix that share its entries: SciPy's slices copy them."""
+    first, last, _ = part.indices(X.shape[0])
+    ends = X.indptr[first : last + 1]
+    own = slice(ends[0], ends[-1]) if len(ends) else slice(0, 0)
+    view = X.data[own], X.indices[own], ends - ends[:1] if len(ends) else np.zeros(1, X.indptr.dtype)
+    return sparse.csr_matrix(view, shape=(max(0, last - first), X.shape[1]), copy=False)
 
-    Parts are opened when they are needed, ``.npy`` as memory maps. A Parquet part is read whole (extra ``parquet``),
-    and the last one read is kept.
+
+class PartFeatures:
+    """The ``.npy``, ``.npz`` or ``.parquet`` files of a directory in the order of their names, one after the other.
+
+    Parts are opened when they are needed, ``.npy`` as memory maps. A Parquet part (extra ``parquet``) or a CSR part
+    (``.npz``, as written by ``scipy.sparse.save_npz``) is read whole, and the last one read is kept. Either all parts
+    are CSR or none is.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
         if not paths:
             raise ValueError("there must be at least one part, got none")
         self.paths = list(paths)
+        self.is_sparse = self.paths[0].suffix == ".npz"
+        for path in self.paths:
+            if (path.suffix == ".npz") != self.is_sparse:
+                raise ValueError(
+                    f"parts must be dense or CSR throughout: {self.paths[0].name} is "
+                    f"{'CSR' if self.is_sparse else 'dense'}, {path.name} is not"
+                )
         shapes = [_part_shape(path) for path in self.paths]
         for path, shape in zip(self.paths, shapes, strict=True):
             if shape[1] != shapes[0][1]:
@@ -89,9 +107,9 @@ class PartFeatures:
     @classmethod
     def directory(cls, folder: str | Path) -> PartFeatures:
         """All parts of a directory."""
-        paths = sorted([*Path(folder).glob("*.npy"), *Path(folder).glob("*.parquet")])
+        paths = sorted(path for path in Path(folder).glob("*") if path.suffix in (".npy", ".npz", ".parquet"))
         if not paths:
-            raise FileNotFoundError(f"no .npy or .parquet files in {folder}")
+            raise FileNotFoundError(f"no .npy, .npz or .parquet files in {folder}")
         return cls(paths)
 
     def __len__(self) -> int:
@@ -108,8 +126,12 @@ class PartFeatures:
             consecutive = len(mine) and mine[-1] - mine[0] == len(mine) - 1
             pieces.append(self._part(int(k))[slice(mine[0], mine[-1] + 1) if consecutive else mine])
         if not pieces:
-            return np.empty((0, self.shape[1]))
-        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+            return sparse.csr_matrix((0, self.shape[1])) if self.is_sparse else np.empty((0, self.shape[1]))
+        return pieces[0] if len(pieces) == 1 else rows_together(pieces)
+
+    def spans(self) -> list[tuple[int, int]]:
+        """The first row of each part, and the one after its last."""
+        return list(pairwise([0, *self.ends.tolist()]))
 
     def _part(self, k: int) -> Any:
         with self._lock:
@@ -124,6 +146,12 @@ def _part_shape(path: Path) -> tuple[int, int]:
         if len(shape) != 2:
             raise ValueError(f"{path.name} must hold a table, got an array of shape {shape}")
         return shape
+    if path.suffix == ".npz":
+        with np.load(path, allow_pickle=False) as stored:
+            if "format" not in stored or stored["format"].item() not in (b"csr", "csr"):
+                raise ValueError(f"{path.name} must hold a CSR matrix written by scipy.sparse.save_npz")
+            rows, columns = stored["shape"]
+            return int(rows), int(columns)
     metadata = _parquet().ParquetFile(path).metadata
     return metadata.num_rows, metadata.num_columns
 
@@ -131,6 +159,10 @@ def _part_shape(path: Path) -> tuple[int, int]:
 def _open_part(path: Path) -> Any:
     if path.suffix == ".npy":
         return np.load(path, mmap_mode="r", allow_pickle=False)
+    if path.suffix == ".npz":
+        X = sparse.load_npz(path).tocsr()
+        X.sum_duplicates()
+        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     table = _parquet().read_table(path)
     return np.column_stack([column.to_numpy(zero_copy_only=False) for column in table.columns])
 
@@ -151,6 +183,20 @@ class _Chosen:
 
     def take(self, rows: Index) -> Any:
         return self.features.take(self.rows[rows])
+
+
+class Span:
+    """Consecutive rows of a table, fetched when they are read."""
+
+    def __init__(self, features: Features, first: int, last: int) -> None:
+        self.features, self.first = features, first
+        self.shape = (last - first, features.shape[1])
+
+    def read(self, part: slice) -> Any:
+        return self.features.read(slice(self.first + part.start, self.first + min(part.stop, self.shape[0])))
+
+    def take(self, rows: Index) -> Any:
+        return self.features.take(self.first + rows)
 
 
 class Blocks:
@@ -175,6 +221,7 @@ class Blocks:
             features = ArrayFeatures(X)
         self.features = features
         self.n, self.r = features.shape
+        self.is_sparse = isinstance(features, ArrayFeatures) and sparse.issparse(features.X)
         self.centre = centre
         step = max(8192 if self.r >= _BROAD else 256, _BLOCK_BYTES // (8 * max(1, self.r)))
         blocks = max(1, -(-self.n // step))
@@ -198,8 +245,8 @@ class Blocks:
         return np.subtract(X, self.centre, out=out)
 
     def each(self, work: Callable[[slice], None]) -> None:
-        """Call ``work`` on every block; in threads where the table is narrow."""
-        if self.r >= _WIDE:
+        """Call ``work`` on every block; in threads where the table is narrow or sparse, without those of BLAS."""
+        if self.r >= _WIDE and not self.is_sparse:
             for start in range(0, self.n, self.step):
                 work(slice(start, min(start + self.step, self.n)))
         else:

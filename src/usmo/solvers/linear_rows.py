@@ -114,7 +114,7 @@ class LinearRows:
 
     def repair(self, which: int, total: float) -> Array:
         """Make a candidate feasible with Σσ = ``total``; returns its Φᵀσ."""
-        totals = _split_total(self.shards.gather(LinearShard.clip, which), total)
+        totals = split_total(self.shards.gather(LinearShard.clip, which), total)
         return self.shards.merge(LinearShard.repair, which, totals).sums[0]
 
     def judge(self, which: int, w: Array, beta: float, total: float) -> tuple[float, float]:
@@ -137,7 +137,7 @@ class LinearRows:
         return LinearConditions(slack, concave, int(nonbound), float(missing), deviation, violation)
 
 
-def _split_total(clipped: list[tuple[np.longdouble, float, float]], total: float) -> PerShard:
+def split_total(clipped: list[tuple[np.longdouble, float, float]], total: float) -> PerShard:
     """Target Σσ of each shard; the targets sum to ``total``.
 
     A remainder below SUM_ROUNDING·total is ignored. A small one goes to the shard with the σ farthest from 0, h and c,

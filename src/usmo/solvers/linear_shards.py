@@ -14,6 +14,7 @@ from usmo.core.shards import Partial
 from usmo.kernels.row_blocks import Blocks, Features, OrderedSum
 from usmo.solvers.crossover import active_set, snap_by_decision
 from usmo.solvers.interior_shards import InteriorShard
+from usmo.solvers.newton_shards import NewtonShard
 from usmo.solvers.row_conditions import row_conditions
 from usmo.solvers.starts import sample_bounds
 
@@ -25,9 +26,11 @@ class LinearShard:
 
     During a round ``chosen`` are the rows that the interior point solves, ``interior`` is their shard of it,
     and ``candidates`` are two values for their σ: the interior point snapped by its f, and the vertex of its active
-    set, whose rows ``free`` are neither at a bound nor at the kink.
+    set, whose rows ``free`` are neither at a bound nor at the kink. ``newton`` is the shard of the Newton solver while
+    that runs.
     """
 
+    newton: NewtonShard
     error = None
     """Its values are float64 throughout; see :class:`usmo.fitting.certify.CertificateShard`."""
 
@@ -187,6 +190,11 @@ class LinearShard:
         """Go back to the best σ; returns its Φᵀα."""
         self.sigma, self.f = self.best
         return self.weights(self.sigma)
+
+    def end_newton(self) -> None:
+        """Take over the best σ of the Newton solver."""
+        self.best = self.newton.best[self.problem.c_rows], self.f
+        del self.newton
 
     def evaluate(self, coef: Array) -> None:
         """Compute f - β on all rows anew."""

@@ -21,16 +21,17 @@ multiplier), and the gap is computed from the returned numbers alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from usmo.core.solution import PassRecord, Status
 from usmo.kernels.threads import single_blas
+from usmo.solvers.newton_direction import newton_direction
 from usmo.solvers.newton_loss import inner
-from usmo.solvers.newton_rows import Duals
+from usmo.solvers.newton_rows import MARGIN, Duals
 from usmo.solvers.stopping import Limits, Progress
 
 Array = np.ndarray
@@ -49,6 +50,9 @@ BELOW = 0.1
 
 SMALLEST = 1e-15
 """Relative gap that rounding leaves."""
+
+CRUMBS = 1e-12
+"""Relative gap below which the violation does not count: a row that holds the rounding of Σσ has one, too."""
 
 SWEEPS = 30
 """Most sweeps in a round; more after rounds without progress."""
@@ -74,40 +78,16 @@ FIRST_AIM = 0.01
 SAFETY = 0.3
 """Share of the tolerance aimed at, so that the gap over all rows ends within it."""
 
-MARGIN = 4.0
-"""Distance to a kink up to which rows are active, in units of the mean distance that the slack stands for."""
-
 STIFFNESS = 0.1
 """Weight of (Σb - Σσ)² in sweeps, in units of the mean ‖x‖²: the size of typical inner products between texts."""
-
-CG_STEPS = 60
-"""Most steps of conjugate gradients for a Newton step."""
-
-CG_SHARE = 0.05
-"""Residual at which conjugate gradients stop, as a share of the first."""
-
-FEW = 256
-"""Rows up to which the Newton matrix is formed and factored: then that is faster than conjugate gradients."""
-
-SOME = 1500
-"""Rows up to which it is formed and factored where conjugate gradients have not finished."""
-
-NARROW = 1000
-"""Columns up to which XᵀX is formed and factored instead, where rows are more."""
-
-RIDGE = 1e-6
-"""Added to the diagonal of the Newton matrix, in units of the mean ‖x‖², so that equal rows do not make it singular."""
-
-FACES = 12
-"""Times that a Newton step is continued after rows have reached the end of their piece."""
-
-GAIN = 0.15
-"""Share of the gain promised by a Newton step that it must keep when it is cut off at the ends of pieces."""
 
 
 @dataclass(frozen=True)
 class NewtonResult:
-    """The best point met. ``products`` are passes over the entries of the table; w is Xᵀ(b - σ) up to rounding."""
+    """The best point met. ``products`` are passes over the entries of the table; w is Xᵀ(b - σ) up to rounding.
+
+    ``sigma`` is empty if the rows lie in shards, which keep it.
+    """
 
     w: Array
     beta: float
@@ -122,7 +102,7 @@ class NewtonResult:
 class _State:
     """A point of the dual and what follows from it; always w = Xᵀ(b - σ)."""
 
-    duals: Duals
+    duals: Any
     w: Array
     beta: float
     tau: float
@@ -146,12 +126,15 @@ class _State:
         )
 
 
-def solve(
-    rows: Any,
-    b: Array,
-    c: Array,
+def solve(rows: Any, b: Array, c: Array, **options: Any) -> NewtonResult:
+    """Solve with ``rows`` of :func:`usmo.solvers.newton_products.rows_of`; b and c have an entry for each."""
+    return solve_duals(Duals(rows, b, c), **options)
+
+
+def solve_duals(
+    duals: Any,
     *,
-    sigma: Array | None = None,
+    sigma: Any = None,
     w: Array | None = None,
     beta: float | None = None,
     tol: float = 1e-3,
@@ -159,15 +142,17 @@ def solve(
     max_iter: int = -1,
     max_time: float | None = None,
     progress: Progress | None = None,
+    report_guess: Callable[[Array, float], None] | None = None,
 ) -> NewtonResult:
     """Solve to a relative gap of ``gap_tol`` and a KKT violation of ``tol``. Needs b, c ≥ 0 and 0 < Σb < Σc.
 
-    ``rows`` are those of :func:`usmo.solvers.newton_products.rows_of`; b and c have an entry for each. A start is σ,
-    best with β, as of an earlier solution, or w with β. ``max_iter`` limits the rounds.
+    ``duals`` are the rows of one process (:class:`usmo.solvers.newton_rows.Duals`) or of many shards
+    (:class:`usmo.solvers.newton_shard_rows.ShardedDuals`). A start is σ, best with β, as of an earlier solution, or w
+    with β. ``max_iter`` limits the rounds. ``report_guess`` gets the best w and β after each round.
     """
     limits = Limits(max_iter, max_time, progress)
     with single_blas():
-        before, duals = rows.products, Duals(rows, b, c)
+        before = duals.spent
         warm = w is not None or sigma is not None
         if warm:
             duals.start(sigma, w, beta)
@@ -175,32 +160,38 @@ def solve(
         if warm and beta is not None:
             dual = duals.gained() - 0.5 * inner(state.w, state.w)
             _sweeps(state, SAFETY * gap_tol * max(1.0, abs(dual)), SWEEPS, FIRST_AIM)
-        best_w, best_beta, status = _rounds(state, tol, gap_tol, limits)
-    spent = rows.products - before
+        best_w, best_beta, status = _rounds(state, tol, gap_tol, limits, report_guess)
+    spent = duals.spent - before
     return NewtonResult(best_w, best_beta, duals.best, len(limits.history), spent, tuple(limits.history), status)
 
 
-def _rounds(state: _State, tol: float, gap_tol: float, limits: Limits) -> tuple[Array, float, Status]:
+def _rounds(
+    state: _State, tol: float, gap_tol: float, limits: Limits, report_guess: Callable[[Array, float], None] | None
+) -> tuple[Array, float, Status]:
     """Rounds until the tolerances are met: w and β of the best point, and why the rounds ended."""
     best, idle, status = (np.inf, state.w, state.beta), 0, None
     while status is None:
         if idle > 0:
             state.w = state.duals.point()  # without the rounding of many small changes
         _evaluate(state)
-        limits.report(state.record(limits), state.duals.sigma)
+        limits.report(state.record(limits), state.duals.shown(state.w))
         tolerance = gap_tol * max(1.0, abs(state.primal))
-        merit = max(state.gap / tolerance, state.violation / tol)
+        merit = state.gap / tolerance
+        if state.gap > CRUMBS * max(1.0, abs(state.primal)):
+            merit = max(merit, state.violation / tol)
         idle = 0 if merit < PROGRESS * best[0] else idle + 1
         if merit < best[0]:
             best = (merit, state.w.copy(), state.beta)
             state.duals.keep()
+            if report_guess is not None:
+                report_guess(*best[1:])
         status = "optimal" if merit <= 1.0 else limits.reached(len(limits.history))
         if status is None and (idle > IDLE or len(limits.history) >= ROUNDS):
             status = "precision"
         if status is None:
             if state.gap <= tolerance:  # only the violation is left, which falls with the gap
                 tolerance = BELOW * max(state.gap, SMALLEST * max(1.0, abs(state.primal)))
-            state.duals.choose(state.beta, max(state.gap, tolerance), MARGIN * 4.0**idle)
+            state.duals.choose(state.beta, max(state.gap, tolerance), idle)
             goal = max(SAFETY * tolerance, AIM * state.gap) * PATIENCE**-idle
             _sweeps(state, goal, SWEEPS * (1 + idle))
     return best[1], best[2], status
@@ -260,7 +251,7 @@ def _joint_step(state: _State, missing: float) -> float:
     w, upper = state.w[columns], sigma > 0.5 * c
     excess = part.dot(w) + state.beta - np.where(upper, 1.0, -1.0)
     ends = np.where(upper, 0.5 * c, 0.0), np.where(upper, c, 0.5 * c)
-    moved, shift = _over_faces(part, sigma, excess, ends, state.steps)
+    moved, shift = newton_direction(part, sigma, excess, ends, state.steps)
     change = moved - sigma
     image, total = part.sum(change), float(change.sum())
     gain = inner(change, excess) + state.tau * missing * total
@@ -270,105 +261,3 @@ def _joint_step(state: _State, missing: float) -> float:
         state.w[columns] = w - step * image
         state.beta += step * shift
     return state.duals.missing()
-
-
-def _over_faces(
-    part: Any, sigma: Array, excess: Array, ends: tuple[Array, Array], steps: dict[str, int]
-) -> tuple[Array, float]:
-    """σ moved so that f - ``excess`` is met on the rows that stay inside their piece, and the change of β."""
-    system = _System(part, steps)
-    free, moved = np.ones(sigma.size, bool), sigma.copy()
-    left, v = excess, np.zeros(sigma.size)
-    steps["newton"] += 1
-    for _ in range(FACES):
-        steps["faces"] += 1
-        v, shift = system.solve(left, free, v, float((sigma - moved).sum()))
-        t, change, image = _cut_step(part, moved, v, left + shift, ends)
-        moved = np.clip(moved + change, *ends)
-        stopped = free & ((moved == ends[0]) | (moved == ends[1]))
-        free &= ~stopped
-        if not stopped.any() or np.count_nonzero(free) < 2:
-            break
-        left, v = left - part.dot(image), (1.0 - t) * v
-    return moved, shift
-
-
-def _cut_step(
-    part: Any, moved: Array, v: Array, left: Array, ends: tuple[Array, Array]
-) -> tuple[float, Array, Array]:
-    """t·v cut off at the ends, with t ≤ 1 such that it still gains: at worst up to where the first row stops."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        room = np.where(v > 0, (ends[1] - moved) / v, np.where(v < 0, (ends[0] - moved) / v, np.inf))
-    first, slope, t = float(room[room > 0].min(initial=np.inf)), inner(v, left), 1.0
-    while True:
-        change = np.where(room <= t, np.where(v > 0, ends[1], ends[0]), moved + t * v) - moved
-        image = part.sum(change)
-        if t <= first or inner(change, left) - 0.5 * inner(image, image) >= GAIN * t * slope:
-            return t, change, image
-        t = max(t / 3.0, first)
-
-
-class _System:
-    """(XXᵀ + ridge)·v - η = right on the free rows, with Σv given; by Cholesky or by conjugate gradients."""
-
-    def __init__(self, part: Any, steps: dict[str, int]) -> None:
-        self.part, self.steps = part, steps
-        self.ridge = RIDGE * float(part.norms.mean()) or 1.0
-        rows, columns = part.shape
-        self.narrow = columns < min(rows, NARROW)
-        self.gram: Any = part.gram() if rows <= FEW and not self.narrow else None
-        self.end: float | None = None
-
-    def solve(self, right: Array, free: Array, start: Array, total: float) -> tuple[Array, float]:
-        """v and η. ``start`` is a guess of v."""
-        if self.gram is None and not self.narrow:
-            v, shift, finished = self._by_gradients(right, free, start, total)
-            if finished or right.size > SOME:
-                return v, shift
-            self.gram = self.part.gram()
-        both = np.stack([right * free, free.astype(np.float64)], axis=1)
-        try:
-            both = self._over_columns(both, free) if self.narrow else self._over_rows(both, free)
-        except LinAlgError:
-            return self._by_gradients(right, free, start, total)[:2]
-        shift = (total - float(both[:, 0].sum())) / float(both[:, 1].sum())
-        return both[:, 0] + shift * both[:, 1], shift
-
-    def _over_rows(self, right: Array, free: Array) -> Array:
-        """By the Gram matrix of the free rows."""
-        chosen = np.flatnonzero(free)
-        matrix = self.gram[np.ix_(chosen, chosen)]
-        matrix.flat[:: chosen.size + 1] += self.ridge
-        result = np.zeros_like(right)
-        result[chosen] = cho_solve(cho_factor(matrix, lower=True, check_finite=False), right[chosen])
-        return result
-
-    def _over_columns(self, right: Array, free: Array) -> Array:
-        """By XᵀX of the free rows (Woodbury's formula), where there are fewer columns than rows."""
-        matrix = self.part.moments(free)
-        matrix.flat[:: matrix.shape[0] + 1] += self.ridge
-        factor = cho_factor(matrix, lower=True, check_finite=False)
-        fits = [self.part.dot(cho_solve(factor, self.part.sum(column))) for column in right.T]
-        return (right - free[:, None] * np.stack(fits, axis=1)) / self.ridge
-
-    def _by_gradients(self, right: Array, free: Array, start: Array, total: float) -> tuple[Array, float, bool]:
-        """Preconditioned by the diagonal; the first call sets the residual that all calls stop at."""
-        part, inverse = self.part, free / (self.part.norms + self.ridge)
-        whole = float(inverse.sum())
-        v = start * free
-        v += inverse * ((total - float(v.sum())) / whole)
-        r = right - (self.ridge * v + part.dot(part.sum(v))) if v.any() else right.copy()
-        y = inverse * (r - inner(inverse, r) / whole)
-        p, now, k = y.copy(), inner(r, y), 0
-        self.end = CG_SHARE**2 * now if self.end is None else self.end
-        while k < CG_STEPS and now > self.end:
-            image = self.ridge * p + part.dot(part.sum(p))
-            step = now / inner(p, image)
-            v += step * p
-            r -= step * image
-            y = inverse * (r - inner(inverse, r) / whole)
-            now, last = inner(r, y), now
-            p = y + (now / last) * p
-            k += 1
-        self.steps["cg"] += k
-        return v, -inner(inverse, r) / whole, k < CG_STEPS

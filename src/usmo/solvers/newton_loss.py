@@ -140,38 +140,52 @@ def inside_pieces(rows: Array, sigma: Array, c: Array) -> Array:
 
 
 @rows_kernel
+def room(sigma: Array, c: Array, sign: float) -> float:
+    """By how much Σσ of rows inside a piece can rise (sign 1) or fall (-1) until all reach the end of the piece."""
+    total = 0.0
+    for i in range(sigma.size):
+        s, half = sigma[i], 0.5 * c[i]
+        if 0.0 < s < c[i] and s != half:
+            low, high = (0.0, half) if s < half else (half, c[i])
+            total += high - s if sign > 0.0 else s - low
+    return total
+
+
+@rows_kernel
+def fill(sigma: Array, c: Array, sign: float, share: float) -> None:
+    """Moves σ of rows inside a piece by this share of their room."""
+    for i in range(sigma.size):
+        s, half = sigma[i], 0.5 * c[i]
+        if 0.0 < s < c[i] and s != half:
+            low, high = (0.0, half) if s < half else (half, c[i])
+            mine = high - s if sign > 0.0 else s - low
+            sigma[i] = min(max(s + sign * share * mine, low), high)
+
+
 def spread(sigma: Array, c: Array, missing: float) -> float:
     """Adds ``missing`` to Σσ over rows inside a piece, in proportion to their room; returns what found no room."""
     sign = 1.0 if missing > 0.0 else -1.0
-    room, share = 0.0, 0.0
-    for writing in (False, True):
-        for i in range(sigma.size):
-            s, half = sigma[i], 0.5 * c[i]
-            if not (0.0 < s < c[i]) or s == half:
-                continue
-            low, high = (0.0, half) if s < half else (half, c[i])
-            mine = high - s if sign > 0.0 else s - low
-            if writing:
-                sigma[i] = min(max(s + sign * share * mine, low), high)
-            else:
-                room += mine
-        share = min(1.0, abs(missing) / room) if room > 0.0 else 0.0
-    return sign * max(0.0, abs(missing) - room)
+    free = room(sigma, c, sign)
+    if free > 0.0:
+        fill(sigma, c, sign, min(1.0, abs(missing) / free))
+    return sign * max(0.0, abs(missing) - free)
+
+
+def room_ahead(sigma: Array, c: Array, f: Array, sign: float) -> tuple[Array, Array]:
+    """By how much each σ can rise (sign 1) or fall (-1) in its piece, and how far f is from the kink for that."""
+    half = 0.5 * c
+    if sign > 0.0:
+        return np.where(sigma < half, half, c) - sigma, np.where(sigma < half, -1.0, 1.0) - f
+    return sigma - np.where(sigma > half, half, 0.0), f - np.where(sigma > half, 1.0, -1.0)
 
 
 def hand_out(sigma: Array, c: Array, f: Array, missing: float) -> None:
     """Adds ``missing`` to Σσ row by row, first where a change of the intercept would make σ change first."""
-    half = 0.5 * c
     for _ in range(2):  # a row may go from one piece to the next
-        if missing > 0.0:
-            room = np.where(sigma < half, half, c) - sigma
-            distance = np.where(sigma < half, -1.0, 1.0) - f
-        else:
-            room = sigma - np.where(sigma > half, half, 0.0)
-            distance = f - np.where(sigma > half, 1.0, -1.0)
-        order = np.argsort(np.where(room > 0.0, distance, np.inf), kind="stable")
-        before = np.concatenate([[0.0], np.cumsum(room[order])[:-1]])
-        step = np.clip(abs(missing) - before, 0.0, room[order])
+        ahead, distance = room_ahead(sigma, c, f, missing)
+        order = np.argsort(np.where(ahead > 0.0, distance, np.inf), kind="stable")
+        before = np.concatenate([[0.0], np.cumsum(ahead[order])[:-1]])
+        step = np.clip(abs(missing) - before, 0.0, ahead[order])
         sigma[order] += step if missing > 0.0 else -step
         np.clip(sigma, 0.0, c, out=sigma)
         missing -= float(step.sum()) if missing > 0.0 else -float(step.sum())

@@ -14,7 +14,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
+from usmo.kernels.row_blocks import Features
 from usmo.kernels.threads import over_tiles
 from usmo.solvers import newton_sweeps as loops
 
@@ -40,9 +42,9 @@ class _Rows:
     entries: int
     products: float
 
-    def _counts(self, scale: _Rows | None, entries: int) -> None:
+    def _counts(self, scale: _Rows | StoredRows | None, entries: int) -> None:
         self.entries, self.products = entries, 0.0
-        self.whole: _Rows = self if scale is None else scale
+        self.whole: Any = self if scale is None else scale
 
     def count(self, entries: float) -> None:
         self.whole.products += entries / max(1, self.whole.entries)
@@ -80,6 +82,10 @@ class _Rows:
                 total += other
         return total
 
+    def opened(self) -> Any:
+        """The rows in memory."""
+        return self
+
     def _sweep(self, *arguments: Any) -> tuple[float, float, float, int]:
         raise NotImplementedError
 
@@ -112,12 +118,15 @@ class _Rows:
 class CsrRows(_Rows):
     """The rows of a CSR matrix."""
 
-    def __init__(self, X: Any, scale: _Rows | None = None) -> None:
+    def __init__(self, X: Any, stored: StoredRows | None = None) -> None:
         self.data, self.indices, self.indptr = X.data, X.indices, X.indptr
         self.shape = X.shape
-        self._counts(scale, int(self.indptr[-1]))
-        self.norms = np.empty(self.shape[0])
-        loops.csr_norms(self.data, self.indptr, self.norms)
+        self._counts(stored, int(self.indptr[-1]))
+        if stored is not None and stored.norms is not None:
+            self.norms = stored.norms
+        else:
+            self.norms = np.empty(self.shape[0])
+            loops.csr_norms(self.data, self.indptr, self.norms)
 
     def _blocks(self) -> list[tuple[int, int]]:
         ends = np.searchsorted(self.indptr, np.linspace(0, self.entries, BLOCKS + 1)[1:-1])
@@ -150,6 +159,10 @@ class CsrRows(_Rows):
         columns[place[used]] = used
         return part, columns
 
+    def take(self, chosen: Array) -> Any:
+        """A copy of chosen rows as a CSR matrix."""
+        return sparse.csr_matrix((self.data, self.indices, self.indptr), shape=self.shape, copy=False)[chosen]
+
     def gram(self) -> Array:
         """X Xᵀ of all rows, for a small subset."""
         self.count(self.entries * self.shape[0] / 2)
@@ -168,11 +181,14 @@ class CsrRows(_Rows):
 class DenseRows(_Rows):
     """The rows of a C-ordered array, less ``centre``. Because Σα = 0 the solution is the same; rounding is not."""
 
-    def __init__(self, X: Array, centre: Array) -> None:
+    def __init__(self, X: Array, centre: Array, stored: StoredRows | None = None) -> None:
         self.X, self.centre, self.shape = X, centre, X.shape
-        self._counts(None, X.size)
-        self.norms = np.empty(self.shape[0])
-        self._each(lambda k, first, last: loops.dense_norms(X, centre, first, last, self.norms))
+        self._counts(stored, X.size)
+        if stored is not None and stored.norms is not None:
+            self.norms = stored.norms
+        else:
+            self.norms = np.empty(self.shape[0])
+            self._each(lambda k, first, last: loops.dense_norms(X, centre, first, last, self.norms))
 
     def _blocks(self) -> list[tuple[int, int]]:
         ends = [self.shape[0] * k // BLOCKS for k in range(BLOCKS + 1)]
@@ -195,6 +211,10 @@ class DenseRows(_Rows):
         part._counts(self.whole, part.X.size)
         return part, np.arange(self.shape[1])
 
+    def take(self, chosen: Array) -> Array:
+        """A copy of chosen rows, not centred."""
+        return self.X[chosen]
+
     def gram(self) -> Array:
         """X Xᵀ of all rows, for a small subset."""
         self.count(self.entries * self.shape[0] / 2)
@@ -207,8 +227,34 @@ class DenseRows(_Rows):
         return X.T @ X
 
 
-def rows_of(X: Any, centre: Array | None = None) -> CsrRows | DenseRows:
-    """The rows of a CSR matrix, or of an array less ``centre``."""
+class StoredRows:
+    """Rows of a table on a disk, read for every product. Their norms and the count of products are kept."""
+
+    def __init__(self, features: Features, centre: Array | None) -> None:
+        self.features, self.centre, self.shape = features, centre, features.shape
+        self.norms, self.entries, self.products = None, 1, 0.0
+        rows = self.opened()
+        self.norms, self.entries = rows.norms, rows.entries
+
+    def opened(self) -> Any:
+        """The rows in memory, or in a memory map."""
+        return rows_of(self.features.read(slice(0, self.shape[0])), self.centre, self)
+
+    def dot(self, w: Array) -> Array:
+        """X w."""
+        return self.opened().dot(w)
+
+    def sum(self, alpha: Array) -> Array:
+        """Xᵀ α. Nothing is read if α = 0."""
+        return self.opened().sum(alpha) if alpha.any() else np.zeros(self.shape[1])
+
+    def take(self, chosen: Array) -> Any:
+        """A copy of chosen rows."""
+        return self.features.take(chosen)
+
+
+def rows_of(X: Any, centre: Array | None = None, stored: StoredRows | None = None) -> CsrRows | DenseRows:
+    """The rows of a CSR matrix, or of an array less ``centre``; those of a stored table share its norms and counts."""
     if not isinstance(X, np.ndarray):
-        return CsrRows(X)
-    return DenseRows(np.ascontiguousarray(X), np.zeros(X.shape[1]) if centre is None else centre)
+        return CsrRows(X, stored)
+    return DenseRows(np.ascontiguousarray(X), np.zeros(X.shape[1]) if centre is None else centre, stored)

@@ -1,8 +1,7 @@
 """The rows of a problem with all that has one number per row: weights b and c, dual variables σ, scores, active rows.
 
-The solver (``newton``) sees only scalars, vectors with one number per column, and copies of the few rows at kinks.
-The rows are those of one process. Two parts could not be merged over shards by sums: sweeps on several shards would
-each change w without seeing the others, and ``hand_out`` orders all rows by their distance to a kink.
+The solver (``newton``) sees only scalars, vectors with one number per column, and copies of the few rows at kinks. Here
+the rows are those of one process; ``newton_shard_rows`` has the same methods for rows in shards.
 """
 
 from __future__ import annotations
@@ -25,23 +24,41 @@ from usmo.solvers.row_conditions import row_conditions
 
 Array = np.ndarray
 
+MARGIN = 4.0
+"""Distance to a kink up to which rows are active, in units of the mean distance that the slack stands for."""
+
 NEAR = 1e-4
 """Distance to a kink up to which a row is taken to be at it, where only w and β of a start are known."""
 
 LARGE = 1_000_000
-"""Entries of a table above which no more than half of its rows are copied."""
+"""Entries of a table from which half of its rows would be a large copy."""
 
 ROUNDING = 1e-14
 """Error of Σσ that is left alone, as a share of Σb."""
 
 
-class Duals:
-    """σ and the last scores z = Xw of all rows; b, c ≥ 0 are the weights of the problem."""
+def kink_margin(slack: float, weight: float, norm: float, idle: int) -> float:
+    """The distance to a kink up to which rows are chosen, four times as much after each round without progress.
 
-    def __init__(self, rows: Any, b: Array, c: Array) -> None:
-        self.rows, self.b, self.c = rows, b, c
+    It is ``MARGIN`` times the mean distance that the slack stands for; ``weight`` is Σ c/2 of the rows that have it.
+    Where few rows far from their kinks have it all, the others move less: ½‖w - w*‖² is at most the gap, so no score
+    moves by more than √(2·gap)·‖x‖ while β stands.
+    """
+    if weight <= 0.0:
+        return 0.0
+    return 4.0**idle * min(MARGIN * slack / weight, float(np.sqrt(2.0 * slack * norm)))
+
+
+class Duals:
+    """σ and the last scores z = Xw of all rows; b, c ≥ 0 are the weights of the problem.
+
+    Of a table with more than ``copied`` entries no more than half of the rows are copied.
+    """
+
+    def __init__(self, rows: Any, b: Array, c: Array, copied: float = LARGE) -> None:
+        self.rows, self.b, self.c, self.copied = rows, b, c, copied
         self.target, total = exact_sum(b), exact_sum(c)
-        self.norm = float(rows.norms.mean())
+        self.norm = float(rows.norms.mean()) if rows.norms.size else 0.0
         self.empty = np.flatnonzero(rows.norms == 0.0)
         self.z = np.zeros_like(c)
         self.sigma = c * (self.target / total if total > 0 else 0.0)
@@ -50,6 +67,12 @@ class Duals:
 
     def start(self, sigma: Array | None, w: Array | None, beta: float | None) -> None:
         """σ as given, or read off the scores of (w, β); made feasible. Its rows inside a piece are chosen."""
+        self.set_start(sigma, w, beta)
+        self._balance(np.flatnonzero(self.c > 0))
+        self.chosen = self.active = inside_pieces(np.arange(self.c.size), self.sigma, self.c)
+
+    def set_start(self, sigma: Array | None, w: Array | None, beta: float | None) -> None:
+        """σ as given, or read off the scores of (w, β)."""
         if sigma is not None:
             self.sigma = np.clip(sigma, 0.0, self.c)
         elif w is not None:
@@ -57,8 +80,15 @@ class Duals:
             f = self.z + (intercept(self.z, self.c, self.target, 0.0) if beta is None else beta)
             ends = (-1 - NEAR, -1 + NEAR, 1 - NEAR, 1 + NEAR)
             self.sigma = 0.25 * self.c * sum((f > end).astype(np.float64) for end in ends)
-        self._balance(np.flatnonzero(self.c > 0))
-        self.chosen = self.active = inside_pieces(np.arange(self.c.size), self.sigma, self.c)
+
+    @property
+    def spent(self) -> float:
+        """Passes over the entries of the table so far."""
+        return self.rows.products
+
+    def shown(self, w: Array) -> Array:
+        """What progress functions get: σ."""
+        return self.sigma
 
     def point(self) -> Array:
         """w = Xᵀ(b - σ)."""
@@ -83,11 +113,11 @@ class Duals:
         low, high, _, _, inside = row_conditions(self.sigma, self.z + beta, self.c, BOUND_ROUNDING)
         return max(0.0, high - low), int(inside)
 
-    def choose(self, beta: float, slack: float, factor: float) -> None:
-        """Choose the rows within a distance of a kink: ``factor`` times the mean distance that the slack stands for."""
+    def choose(self, beta: float, slack: float, idle: int) -> None:
+        """Choose the rows near a kink: those within :func:`kink_margin`."""
         point = self.z, beta, self.sigma, self.c
         weight = near_kinks(*point, 0.0)[1]
-        self.chosen = self.active = near_kinks(*point, factor * slack / weight if weight > 0 else 0.0)[0]
+        self.chosen = self.active = near_kinks(*point, kink_margin(slack, weight, self.norm, idle))[0]
 
     def begin(self) -> None:
         """Before sweeps. Empty rows have equal scores and no part in w: σ in proportion to c is best for them."""
@@ -136,7 +166,7 @@ class Duals:
         Nothing where there are too few of them for a joint step, or so many that the copy would be large.
         """
         places = inside_pieces(self.active, self.sigma, self.c)
-        if places.size < 2 or (self.rows.entries > LARGE and 2 * places.size > self.c.size):
+        if places.size < 2 or (self.rows.entries > self.copied and 2 * places.size > self.c.size):
             return None
         return places, *self.rows.subset(places), self.sigma[places], self.c[places]
 

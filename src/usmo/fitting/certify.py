@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from usmo.core.arrays import Array
+from usmo.core.arrays import Array, Index
 from usmo.core.certificate import Certificate
 from usmo.core.dual import bias, violations
 from usmo.core.problem import Problem
@@ -65,15 +65,15 @@ def refuse_overflow(largest: float, total: float, rows: int) -> None:
 def certify(problem: Problem, kernel: KernelMatrix, solution: Solution, psd: bool) -> Certified:
     """The solution with G and β from decision values computed anew, and its certificate."""
     alpha = problem.table_coefficients(solution.sigma, len(kernel))[:, None]
-    values = decision_values(problem, kernel, alpha)[:, 0]
+    values = decision_values(problem.rows, kernel, alpha)[:, 0]
     return certify_values(problem, solution, values, psd)
 
 
-def decision_values(problem: Problem, kernel: KernelMatrix, alpha: Array) -> Array:
-    """Kα on every row in use, for each column of α, in float64."""
+def decision_values(rows: Index, kernel: KernelMatrix, alpha: Array) -> Array:
+    """Kα on these rows, for each column of α, in float64; 0 on the others."""
     support = np.flatnonzero(alpha.any(axis=1))
     values = np.zeros(alpha.shape)
-    values[problem.rows] = kernel.product(problem.rows, support, alpha[support])
+    values[rows] = kernel.product(rows, support, alpha[support])
     return values
 
 

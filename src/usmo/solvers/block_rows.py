@@ -24,8 +24,9 @@ from usmo.solvers.row_cache import Slots
 class BlockRows:
     """Shards of rows, and which kernel row is in which slot of their caches.
 
-    λ and π enter only in ``begin``, so the problems of a path share one object and its cache. ``entries`` counts kernel
-    values computed; ``counted`` is its value when the last run ended.
+    λ and π enter only in ``begin``, so the problems of a path share one object and its cache; so do problems with other
+    labels on the same rows (``take_problem``). ``entries`` counts kernel values computed; ``counted`` is its value when
+    the last run ended.
     """
 
     def __init__(
@@ -51,6 +52,12 @@ class BlockRows:
         mean = kernel.product(problem.c_rows, problem.b_rows, problem.b / problem.total)
         shard = BlockShard(kernel.restrict(problem.c_rows, dtype), mean, 0)
         return cls(LocalShards(shard), [problem.n], dtype, cache_size, problem.n * problem.p, least)
+
+    def take_problem(self, problem: Problem, kernel: KernelMatrix) -> None:
+        """Go over to another problem with the same ``c_rows``, whose b may differ. The cache stays."""
+        self.mean = kernel.product(problem.c_rows, problem.b_rows, problem.b / problem.total)
+        self.shards.gather(BlockShard.set_mean, self._split(self.mean))
+        self.entries += problem.n * problem.p
 
     @cached_property
     def mean(self) -> Array:

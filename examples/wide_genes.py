@@ -69,7 +69,9 @@ for (name, values), colour in zip(claims.items(), ("#d1495b", "#00798c"), strict
 left.set(xlabel="AUC on new patients", ylabel="AUC on held-out rows", title="Promised and true", aspect="equal")
 left.legend(frameon=False, loc="lower right")
 right.plot(np.arange(1, 401), found[:400], color="#00798c", label="model")
-right.plot([0, 400], [0, 400 * informative / genes], color="#999999", linestyle="--", linewidth=1, label="by chance")
+right.plot(
+    [0, 400], [0, 400 * informative / genes], color="#999999", linestyle="--", linewidth=1, label="by chance"
+)
 right.set(
     xlabel="genes with the largest coefficients", ylabel="informative ones among them", title="Ranking of genes"
 )

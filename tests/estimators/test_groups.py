@@ -169,9 +169,18 @@ def test_groups_reach_fit_through_scikit_learns_metadata_routing(divisions):
 def test_groups_are_checked_even_where_nothing_is_divided_but_not_learnt_from():
     X, y, group = grouped_table()
     plain = PUSVC(0.4).fit(X, y)
-    np.testing.assert_array_equal(PUSVC(0.4).fit(X, y, groups=group).decision_function(X), plain.decision_function(X))
+    np.testing.assert_array_equal(
+        PUSVC(0.4).fit(X, y, groups=group).decision_function(X), plain.decision_function(X)
+    )
     assert PUSVC(0.4).fit(X, y, groups=group).n_features_in_ == 3
-    for model in (PUSVC(0.4), LinearPUSVC(0.4), RampPUSVC(0.4), PUSVCCV(PUSVC(0.4)), PUOutlierDetector(), Consensus()):
+    for model in (
+        PUSVC(0.4),
+        LinearPUSVC(0.4),
+        RampPUSVC(0.4),
+        PUSVCCV(PUSVC(0.4)),
+        PUOutlierDetector(),
+        Consensus(),
+    ):
         with pytest.raises(ValueError, match="groups must hold one group per row, 150; got shape"):
             model.fit(X, y, groups=group[:-1])
     with pytest.raises(ValueError, match="groups must hold one group per row"):
@@ -181,10 +190,14 @@ def test_groups_are_checked_even_where_nothing_is_divided_but_not_learnt_from():
 def test_one_group_of_positives_is_refused_where_rows_are_divided_and_two_make_two_folds():
     X, y, group = grouped_table()
     one = np.where(y == 1, 99, group)
-    with pytest.raises(ValueError, match='prior="estimate" divides the rows by groups .* got 1 group with labelled'):
+    with pytest.raises(
+        ValueError, match=r'prior="estimate" divides the rows by groups .* got 1 group with labelled'
+    ):
         PUSVC().fit(X, y, groups=one)
-    with pytest.raises(ValueError, match="needs at least 2 of either kind, got 1 group .*; give lam as a number"):
+    with pytest.raises(ValueError, match=r"needs at least 2 of either kind, got 1 group .*; give lam as a number"):
         PUSVC(0.4, lam="cv").fit(X, y, groups=one)
     PUSVC(0.4).fit(X, y, groups=one)
-    with pytest.warns(UserWarning, match="uses 2 folds instead of 3: the table has 2 groups with labelled positives"):
+    with pytest.warns(
+        UserWarning, match="uses 2 folds instead of 3: the table has 2 groups with labelled positives"
+    ):
         PUSVC(0.4, lam="cv").fit(X, y, groups=np.where(y == 1, 99 + np.arange(len(y)) % 2, group))

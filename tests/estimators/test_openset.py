@@ -57,7 +57,9 @@ def test_a_class_is_fitted_as_a_pu_problem_against_the_unlabelled_rows(fitted):
     rows = (y == 2) | (y == -1)
     alone = PUSVC(model.priors_[2], lam=1e-3, gamma=gamma, tol=1e-6).fit(X[rows], y[rows] == 2)
     for cache_size in ("auto", 0.1):
-        exact = OpenSetPUSVC(PUSVC(lam=1e-3, tol=1e-6, cache_size=cache_size), priors=dict(enumerate(model.priors_)))
+        exact = OpenSetPUSVC(
+            PUSVC(lam=1e-3, tol=1e-6, cache_size=cache_size), priors=dict(enumerate(model.priors_))
+        )
         exact.fit(X, y)
         np.testing.assert_allclose(exact.decision_function(X)[:, 2], alone.decision_function(X), atol=1e-5)
     np.testing.assert_allclose(model.decision_function(X)[:, 2], alone.decision_function(X), atol=1e-2)

@@ -47,12 +47,12 @@ NEWEST_PYTHON ?= python3.13
 TESTS ?= tests
 test-oldest:
 	$(OLDEST_PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/pip install --quiet -c constraints/oldest.txt -e ".[qp,plot,tables]" pytest pytest-xdist hypothesis
+	.venv-oldest/bin/pip install --quiet -c constraints/oldest.txt -e ".[dev]"
 	.venv-oldest/bin/python -m pytest -n auto $(TESTS)
 
 test-newest:
 	$(NEWEST_PYTHON) -m venv .venv-newest
-	.venv-newest/bin/pip install --quiet -c constraints/newest.txt -e ".[qp,plot,tables]" pytest pytest-xdist hypothesis
+	.venv-newest/bin/pip install --quiet -c constraints/newest.txt -e ".[dev]"
 	.venv-newest/bin/python -m pytest -n auto $(TESTS)
 
 # make dist: wheel and source distribution in dist/, checked. make test-wheel: the wheel in a new environment, far from the

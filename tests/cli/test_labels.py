@@ -108,6 +108,7 @@ def test_rows_of_a_group_are_held_out_together_and_their_column_is_not_learnt_fr
     grouped = [*options, "--group-column", "patient"]
     by_group = json.loads(run("rank", path, *grouped, "--model", model, "--report", page).stdout)
     assert by_row["quality"]["auc"] > by_group["quality"]["auc"] + 0.15
+    assert "rows of one group together" in " ".join(page.read_text().split())
     pipeline = usmo.load(model)
     assert list(pipeline.named_steps["columns"].get_feature_names_out()) == ["a", "b", "c"]
     first = [[row["score"] for row in answer["ranking"]] for answer in (by_row, by_group)]

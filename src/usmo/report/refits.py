@@ -34,6 +34,7 @@ class HeldOut:
     """Decision values of rows by models that were fitted without them; ``sampled`` if not all rows were used.
 
     ``lost`` has the AUC that shuffling each column of the table costs, a line for each fold; None if not tried.
+    ``grouped`` says that rows of one group shared a fold.
     """
 
     f: Array
@@ -41,6 +42,7 @@ class HeldOut:
     folds: int
     sampled: bool
     lost: Array | None = None
+    grouped: bool = False
 
 
 def held_out(
@@ -72,10 +74,10 @@ def held_out(
             warnings.simplefilter("ignore")
             fitted.fit(_part(model, X, rows[train], rows[train]), y[train])
         f[test] = fitted.decision_function(_part(model, X, rows[test], rows[train]))
-        if groups:
+        if groups and {0, 1} <= set(y[test].tolist()):
             lost.append(losses(fitted.decision_function, X, rows[test], y[test], groups, len(splits)))
     tried = np.array(lost) if lost else None
-    return HeldOut(f, y, len(splits), len(rows) < len(labels), tried)
+    return HeldOut(f, y, len(splits), len(rows) < len(labels), tried, row_groups is not None)
 
 
 def _splits(parts: int, y: np.ndarray, groups: Index | None) -> list[tuple[Index, Index]]:

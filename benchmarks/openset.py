@@ -104,7 +104,9 @@ def kernel_rows(case: Case) -> tuple[float, float]:
         rows = (case.y == k) | (case.y == NONE)
         gamma = 1.0 / (case.X.shape[1] * case.X.var())
         alone += (
-            PUSVC(case.shares[int(k)], lam=model.lam, gamma=gamma).fit(case.X[rows], case.y[rows]).kernel_rows_
+            PUSVC(case.shares[int(k)], lam=model.lam, gamma=gamma)
+            .fit(case.X[rows], case.y[rows] == k)
+            .kernel_rows_
         )
     return sum(model.kernel_rows_ for model in shared.estimators_), alone
 

@@ -52,7 +52,7 @@ test-oldest:
 
 test-newest:
 	$(NEWEST_PYTHON) -m venv .venv-newest
-	.venv-newest/bin/pip install --quiet -c constraints/newest.txt -e ".[qp,plot,tables]" pytest pytest-xdist hypothesis
+	.venv-newest/bin/pip install --quiet -c constraints/newest.txt -e ".[dev]"
 	.venv-newest/bin/python -m pytest -n auto $(TESTS)
 
 # make dist: wheel and source distribution in dist/, checked. make test-wheel: the wheel in a new environment, far from the

@@ -20,7 +20,7 @@ from usmo.system.version import __version__  # noqa: E402
 
 project = "usmo"
 author = "the authors of usmo"
-project_copyright = "BSD-3-Clause"
+project_copyright = "2026, the usmo developers (BSD 3-Clause License)"
 version = release = __version__
 
 extensions = [

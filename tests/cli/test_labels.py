@@ -77,6 +77,8 @@ def test_costs_and_propensities_from_the_command_line(tmp_path):
     assert fitted.propensity_ == (0.5, 0.5)
     assert "between 0.5 and\n0.5" in (tmp_path / "p.html").read_text()
     for extra, message in (
+        (["--group-column", "known"], "must name a group in every row, got none in row"),
+        (["--group-column", "patient"], "--group-column"),
         (["--class-weight", "0.5"], "must be 'balanced', 'none' or a number of at least 1, got '0.5'"),
         (["--propensity-column", "a", "--scenario", "censored"], "must hold numbers above 0 and up to 1"),
         (["--propensity-column", "chance"], "propensity needs scenario='censored'"),
@@ -86,3 +88,34 @@ def test_costs_and_propensities_from_the_command_line(tmp_path):
         assert failed.returncode in (1, 2)
         assert message in failed.stderr
     assert not (tmp_path / "n.usmo").exists()
+
+
+def test_rows_of_a_group_are_held_out_together_and_their_column_is_not_learnt_from(tmp_path):
+    """The truth is noise that each group repeats: a division of rows finds it, one of groups does not."""
+    rng = np.random.default_rng(1)
+    patient = np.repeat(np.arange(40), 5)
+    x = rng.normal(size=(40, 3))[patient] + 0.01 * rng.normal(size=(200, 3))
+    known = np.isin(patient, np.arange(12)) & (rng.random(200) < 0.5)
+    lines = [
+        f"p{p},{a:.4f},{b:.4f},{c:.4f},{'yes' if k else ''}"
+        for p, (a, b, c), k in zip(patient, x, known, strict=True)
+    ]
+    path = tmp_path / "visits.csv"
+    path.write_text("patient,a,b,c,known\n" + "\n".join(lines) + "\n")
+    options = ["--label-column", "known", "--positive", "yes", "--prior", "0.15", "--kernel", "rbf", "--json"]
+    by_row = json.loads(run("rank", path, *options, "--ignore", "patient").stdout)
+    model, page = tmp_path / "m.usmo", tmp_path / "page.html"
+    grouped = [*options, "--group-column", "patient"]
+    by_group = json.loads(run("rank", path, *grouped, "--model", model, "--report", page).stdout)
+    assert by_row["quality"]["auc"] > by_group["quality"]["auc"] + 0.15
+    assert "rows of one group together" in " ".join(page.read_text().split())
+    pipeline = usmo.load(model)
+    assert list(pipeline.named_steps["columns"].get_feature_names_out()) == ["a", "b", "c"]
+    first = [[row["score"] for row in answer["ranking"]] for answer in (by_row, by_group)]
+    np.testing.assert_allclose(first[0], first[1])
+    run("report", model, path, "--output", tmp_path / "again.html")
+    chosen = json.loads(run("select", path, *grouped).stdout)
+    assert chosen["lam"] > 0
+    estimates = [json.loads(run("prior", path, *options[:4], "--json", *extra).stdout) for extra in
+                 (["--ignore", "patient"], ["--group-column", "patient"])]  # fmt: skip
+    assert estimates[0] != estimates[1]

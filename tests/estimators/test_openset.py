@@ -51,10 +51,47 @@ def test_each_class_has_its_own_prior_and_certificate(fitted):
 
 
 def test_a_class_is_fitted_as_a_pu_problem_against_the_unlabelled_rows(fitted):
+    """γ is that of all rows; a cache that holds few kernel rows changes no optimum."""
     X, y, _, model = fitted
+    gamma = 1.0 / (X.shape[1] * X.var())
     rows = (y == 2) | (y == -1)
-    alone = PUSVC(lam=1e-3).fit(X[rows], y[rows] == 2)
-    np.testing.assert_allclose(model.decision_function(X)[:, 2], alone.decision_function(X))
+    alone = PUSVC(model.priors_[2], lam=1e-3, gamma=gamma, tol=1e-6).fit(X[rows], y[rows] == 2)
+    for cache_size in ("auto", 0.1):
+        exact = OpenSetPUSVC(
+            PUSVC(lam=1e-3, tol=1e-6, cache_size=cache_size), priors=dict(enumerate(model.priors_))
+        )
+        exact.fit(X, y)
+        np.testing.assert_allclose(exact.decision_function(X)[:, 2], alone.decision_function(X), atol=1e-5)
+    np.testing.assert_allclose(model.decision_function(X)[:, 2], alone.decision_function(X), atol=1e-2)
+
+
+def test_classes_share_their_kernel_rows(fitted):
+    X, y, _, model = fitted
+    shared = [each.kernel_rows_ for each in model.estimators_]
+    alone = []
+    for k, prior in enumerate(model.priors_):
+        rows = (y == k) | (y == -1)
+        alone.append(PUSVC(prior, lam=1e-3).fit(X[rows], y[rows] == k).kernel_rows_)
+    assert sum(shared) < 0.6 * sum(alone)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PUSVC(kernel="forest", n_trees=20),
+        PUSVC(kernel="linear", lam=0.01),
+        PUSVC(approximation="nystroem", n_components=100),
+        PUSVC(solver="usmo", lam=0.01),
+        LinearPUSVC(lam=0.01),
+    ],
+    ids=lambda estimator: f"{getattr(estimator, 'kernel', 'columns')}-{estimator.solver}",
+)
+def test_other_kernels_and_solvers_recognise_classes_too(estimator):
+    X, y, truth = digits(known=(0, 1), labelled=30)
+    X, y, truth = X[:500], y[:500], truth[:500]
+    model = OpenSetPUSVC(estimator, priors=0.1).fit(X, y)
+    known = truth >= 0
+    assert (model.predict(X)[known] == truth[known]).mean() > 0.85
 
 
 def test_given_priors_are_used():

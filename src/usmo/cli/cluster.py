@@ -49,10 +49,9 @@ def fit(
 ) -> None:  # fmt: skip
     """Fit to the files of a folder and save the model with its preprocessing."""
     paths = _parquet_files(table)
-    if table.propensity_column is not None:
-        raise click.BadParameter("does not go with --scheduler", param_hint="--propensity-column")
-    if table.embeddings is not None:
-        raise click.BadParameter("does not go with --scheduler", param_hint="--embeddings")
+    for name in ("propensity_column", "group_column", "embeddings"):
+        if getattr(table, name) is not None:
+            raise click.BadParameter("does not go with --scheduler", param_hint=f"--{name.replace('_', '-')}")
     with Messages(quiet) as messages, Outputs() as outputs, _connected(scheduler) as client:
         samples = _samples(client, paths, table)
         counts = {

@@ -68,7 +68,10 @@ class FittedTask:
         """Estimates on rows held out by the choice of λ, or else by three fits to a sample of the rows."""
         if hasattr(self.model, "selection_"):
             return cross_validated_quality(self.model, self.task.y)
-        held = held_out(self.model, self.task.X, self.task.y, most=_HELD_OUT_ROWS, parts=3, trees=_HELD_OUT_TREES)
+        held = held_out(
+            self.model, self.task.X, self.task.y, most=_HELD_OUT_ROWS, parts=3, trees=_HELD_OUT_TREES,
+            row_groups=self.task.groups,
+        )  # fmt: skip
         return None if held is None else Quality.of(held.labels, held.f, self.model.prior_, self.model.scenario)
 
     def ranked(self, top: int | None, names: list[str]) -> dict[str, list[Any]]:
@@ -112,6 +115,7 @@ class FittedTask:
                     parameters={**self.options, "command": command()},
                     titles=task.titles, words=task.encoder.words(), **source_arguments(task.sheet, task.encoder),
                     ranking_file="" if ranking == "-" else os.path.relpath(ranking, os.path.dirname(report) or "."),
+                    row_groups=task.groups,
                 )  # fmt: skip
         if model_file is not None:
             extra = {
@@ -153,7 +157,7 @@ def _progress(messages: Messages, options: dict[str, Any], report: str | None) -
 def _fitted(messages: Messages, progress: RunProgress, task: Task, options: dict[str, Any]) -> FittedTask:
     model = classifier(**options, verbose=1 if messages.live else 0)
     with messages.during_fit(), progress.fitting():
-        model.fit(task.X, task.y, propensity=task.propensity)
+        model.fit(task.X, task.y, propensity=task.propensity, groups=task.groups)
     if isinstance(model, PUSVCCV):
         choice = model.kernel_choice_
         measured = ", ".join(f"{name} {auc:.3f}" for name, auc in zip(choice.kernels, choice.auc, strict=True))

@@ -70,6 +70,7 @@ class TableOptions(NamedTuple):
     positive: str
     negative: str | None
     propensity_column: str | None
+    group_column: str | None
     id_column: str | None
     ignore: tuple[str, ...]
     text_column: tuple[str, ...]
@@ -93,7 +94,7 @@ class TableOptions(NamedTuple):
         ignored = list(self.ignore)
         return {
             "label": self.label_column, "positive": self.positive, "negative": self.negative,
-            "propensity": self.propensity_column, "id": self.id_column, "ignore": ignored,
+            "propensity": self.propensity_column, "group": self.group_column, "id": self.id_column, "ignore": ignored,
             "missing": list(self.missing),
         }  # fmt: skip
 
@@ -150,6 +151,11 @@ TABLE = together(
     click.option(
         "--propensity-column",
         help="A column with the probability that a positive is known, 0 to 1, for --scenario censored.",
+    ),
+    click.option(
+        "--group-column",
+        help="A column with the group of each row, such as a patient; not learnt from. Rows of one group stay together "
+        "where rows are held out.",
     ),
     COLUMNS,
 )

@@ -14,7 +14,7 @@ from usmo.cli.file_kinds import need_model, need_table
 from usmo.cli.messages import Messages, as_rows, command, put_json
 from usmo.cli.model_summary import lines_of
 from usmo.cli.outputs import Outputs, check_targets
-from usmo.cli.task import excluded_columns, row_names
+from usmo.cli.task import excluded_columns, row_groups, row_names
 from usmo.estimators.counts import count_marked
 from usmo.files import describe, fingerprint, load
 from usmo.io import Sheet, TableError, labels, need_column
@@ -147,9 +147,11 @@ def report(
             messages, model, data, excluded, embeddings, format=format, encoding=encoding, max_bytes=max_bytes,
             missing=[*roles.get("missing", []), *missing],
         )  # fmt: skip
-        need_column(sheet, roles["label"], "the model's label column")
+        for role in ("label", "group"):
+            if roles.get(role) is not None:
+                need_column(sheet, roles[role], f"the model's {role} column")
         known = labels(sheet, roles["label"], roles["positive"], roles.get("negative")).astype(int)
-        ids = row_names(sheet, roles.get("id"))
+        ids, groups = row_names(sheet, roles.get("id")), row_groups(sheet, roles.get("group"))
         X = _encoded(model, sheet, excluded)
         if dry_run:
             put_json({"would": "report", "rows": len(known), "output": output})
@@ -165,6 +167,7 @@ def report(
                 names=encoder.get_feature_names_out(), top=top, fingerprint=mark,
                 parameters={**(extra.get("options") or {}), "command": command()},
                 titles=titles(sheet, encoder), words=encoder.words(), **source_arguments(sheet, encoder),
+                row_groups=groups,
             )  # fmt: skip
         outputs.put()
         put_json({"report": output}) if as_json else click.echo(output)

@@ -16,6 +16,8 @@ from usmo.cli.file_kinds import need_table
 from usmo.cli.messages import Messages
 from usmo.cli.options import TableOptions
 from usmo.columns import TableEncoder
+from usmo.core.arrays import Index
+from usmo.core.groups import group_codes
 from usmo.io import Sheet, TableError, labels, need_column, parse_numbers
 from usmo.io.errors import quote
 from usmo.io.labels import label_remarks
@@ -37,6 +39,7 @@ class Task:
     sheet: Sheet
     propensity: np.ndarray | None = None
     titles: list[str] | None = None
+    groups: Index | None = None
 
     @property
     def counts(self) -> dict[str, int]:
@@ -59,12 +62,14 @@ def read_task(messages: Messages, table: TableOptions) -> Task:
     need_columns(sheet, table.roles)
     y = labels(sheet, table.label_column, table.positive, table.negative).astype(int)
     propensity = propensities(sheet, table.propensity_column, y == 1)
+    groups = row_groups(sheet, table.group_column)
     features = feature_sheet(sheet, table, excluded)
     encoder.fit(features)
     found = id_column(features, encoder) if table.id_column is None else None
     table = table if found is None else table._replace(id_column=found)
     ids = row_names(sheet, table.id_column)
-    task = Task(table, y, ids, encoder, encoder.transform(features), sheet, propensity, titles(sheet, encoder))
+    X, names = encoder.transform(features), titles(sheet, encoder)
+    task = Task(table, y, ids, encoder, X, sheet, propensity, names, groups)
     describe_table(messages, table.source, task.counts, encoder)
     if found is not None:
         messages.say(f"  rows are named by column {found}; --id-column names another")
@@ -88,16 +93,29 @@ def propensities(sheet: Sheet, column: str | None, known: np.ndarray) -> np.ndar
     return values
 
 
+def row_groups(sheet: Sheet, column: str | None) -> Index | None:
+    """The number of each row's group; a row without a group is refused."""
+    if column is None:
+        return None
+    names = np.array(row_names(sheet, column))
+    if (names == "").any():
+        row = int(np.argmax(names == ""))
+        raise TableError(
+            f"--group-column {column!r} must name a group in every row, got none in row {row + 1} of {sheet.source}"
+        )
+    return group_codes(names, sheet.n_rows)
+
+
 def excluded_columns(roles: Mapping[str, Any]) -> list[str]:
-    """The columns that are not learnt from: label, id and ignored ones."""
-    names = (roles.get("label"), roles.get("propensity"), roles.get("id"), *roles.get("ignore", []))
+    """The columns that are not learnt from: label, propensity, group, id and ignored ones."""
+    names = (*(roles.get(role) for role in ("label", "propensity", "group", "id")), *roles.get("ignore", []))
     return list(dict.fromkeys(name for name in names if name is not None))
 
 
 def need_columns(sheet: Sheet, roles: Mapping[str, Any]) -> None:
     """Refuse a table without the columns that the options name."""
     need_column(sheet, roles["label"], "--label-column")
-    for role in ("propensity", "id"):
+    for role in ("propensity", "group", "id"):
         if roles[role] is not None:
             need_column(sheet, roles[role], f"--{role}-column")
     for name in roles["ignore"]:

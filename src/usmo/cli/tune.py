@@ -51,10 +51,11 @@ def _estimated(name: str, task: Task, scenario: Scenario, seed: int) -> tuple[fl
     """The prior and its interval; the default method gives what a fit with the same seed uses."""
     model = PUSVC(scenario=scenario, random_state=seed)
     if name == DEFAULT:
-        table = prepare_table(model, task.X, task.y, None)
+        table = prepare_table(model, task.X, task.y, None, groups=task.groups)
         value, (low, high) = estimate_prior(table, specification(model, table))
         return value, (float(low), float(high))
-    estimator = ESTIMATORS[name](scenario=scenario, random_state=seed_of(seed)).fit(task.X, task.y)
+    estimator = ESTIMATORS[name](scenario=scenario, random_state=seed_of(seed))
+    estimator.fit(task.X, task.y, groups=task.groups)
     return float(estimator.prior_), (float(estimator.interval_[0]), float(estimator.interval_[1]))
 
 
@@ -74,7 +75,7 @@ def select(
             search = PUSVCCV(search, random_state=seed)
         search.set_params(gammas=gammas or None, folds=folds, rule=rule)
         with messages.during_fit():
-            search.fit(task.X, task.y, propensity=task.propensity)
+            search.fit(task.X, task.y, propensity=task.propensity, groups=task.groups)
         results: dict[str, list[Any]] = {name: values.tolist() for name, values in search.cv_results_.items()}
         messages.say(
             f"chosen: kernel {search.best_kernel_}, lambda {search.best_lam_:.3g}, gamma {search.best_gamma_:.3g}"

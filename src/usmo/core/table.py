@@ -33,7 +33,8 @@ def checked_rows(X: Any, square: bool) -> Any:
 class Table:
     """Rows X with their kinds of labels. Rows of weight zero are in no index.
 
-    ``propensity`` is the probability that a positive with the values of this row is labelled, for each row, if known.
+    ``propensity`` is the probability that a positive with the values of this row is labelled, for each row, if known;
+    ``groups`` is the group of each row (:mod:`usmo.core.groups`), if there are groups.
     """
 
     X: Any
@@ -43,6 +44,7 @@ class Table:
     weight: Array | None
     negatives: Index = field(default_factory=lambda: np.arange(0))
     propensity: Array | None = None
+    groups: Index | None = None
 
     @property
     def rows(self) -> Index:

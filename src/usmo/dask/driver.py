@@ -92,6 +92,14 @@ def cluster_specification(
     return replace(specification(model, None, gamma), eta=eta)
 
 
+def refuse_groups(groups: Any) -> None:
+    """Groups would have to stay together in the sample that λ and the prior are chosen on."""
+    if groups is not None:
+        raise ValueError(
+            "groups does not work on a cluster: choose prior and lam on a table in memory, and give them"
+        )
+
+
 def set_columns(model: Any, table: Partitions) -> None:
     """Set ``n_features_in_`` and the names of the columns."""
     model.__dict__.pop("feature_names_in_", None)

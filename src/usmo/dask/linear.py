@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 import usmo.estimators.linear
 from usmo.core.arrays import Array
 from usmo.core.table import Table
-from usmo.dask.driver import cluster_specification, current_client, sample_and_choose, set_columns
+from usmo.dask.driver import cluster_specification, current_client, refuse_groups, sample_and_choose, set_columns
 from usmo.dask.linear_fit import ClusterFit, fit_cluster, set_cluster_decision
 from usmo.dask.partitions import Partitions, partitions
 from usmo.dask.prediction import LazyPredictions
@@ -83,12 +83,13 @@ class LinearPUSVC(LazyPredictions, usmo.estimators.linear.LinearPUSVC):
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, context: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, groups: Any, context: Any) -> None:
         if not is_dask_collection(X):
             if self.checkpoint is not None:
                 raise ValueError("checkpoint needs a Dask collection for X; PUSVC has one for tables in memory")
-            super()._fit(X, y, sample_weight, propensity, context)
+            super()._fit(X, y, sample_weight, propensity, groups, context)
             return
+        refuse_groups(groups)
         table = partitions(current_client(), X, y, sample_weight)
         spec = cluster_specification(self, table, propensity)
         sample: Table | None = None

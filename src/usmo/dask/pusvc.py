@@ -12,7 +12,7 @@ from usmo.core.arrays import Array, Index
 from usmo.core.table import Table
 from usmo.dask.block_fit import BlockFit, BlockProblem
 from usmo.dask.collections import Block
-from usmo.dask.driver import cluster_specification, current_client, sample_and_choose, set_columns
+from usmo.dask.driver import cluster_specification, current_client, refuse_groups, sample_and_choose, set_columns
 from usmo.dask.linear_fit import ClusterFit, fit_cluster, set_cluster_decision
 from usmo.dask.partitions import Partitions, partitions, weights_of
 from usmo.dask.prediction import LazyPredictions
@@ -43,11 +43,12 @@ class PUSVC(LazyPredictions, usmo.estimators.pusvc.PUSVC):
     :class:`usmo.dask.LinearPUSVC`) or "precomputed", and ``solver`` is "auto" or "blocks". Callbacks get no passes.
     """
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, context: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, groups: Any, context: Any) -> None:
         if not is_dask_collection(X):
-            super()._fit(X, y, sample_weight, propensity, context)
+            super()._fit(X, y, sample_weight, propensity, groups, context)
             return
         self._check()
+        refuse_groups(groups)
         table = partitions(current_client(), X, y, sample_weight)
         spec = cluster_specification(self, table, propensity, gamma_over(self.gamma, table))
         sample, rows, choices = sample_and_choose(self, table, spec)

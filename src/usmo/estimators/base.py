@@ -55,8 +55,12 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         tags.classifier_tags.poor_score = True
         return tags
 
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012 (as scikit-learn's splitters by groups)
+
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, propensity: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, propensity: Any = None, groups: Any = None
+    ) -> Self:
         """Fit the classifier.
 
         Parameters
@@ -72,6 +76,9 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         propensity : float or array of shape (n_samples,), optional
             The probability that a positive row is labelled, if it is not the same for all (``scenario="censored"``).
             Values of rows that are not labelled positive are ignored. It implies the prior.
+        groups : array of shape (n_samples,), optional
+            The group of each row, such as a patient or a family: rows of one group are never on both sides of a
+            division into folds, where λ is chosen or the prior estimated. The groups are not learnt from.
         """
         self._validate_params()
         context = None
@@ -80,7 +87,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         before = self.__dict__.copy()
         try:
-            self._fit(X, y, sample_weight, propensity, context)
+            self._fit(X, y, sample_weight, propensity, groups, context)
         except BaseException:
             # a failed or interrupted fit leaves the estimator unchanged
             self.__dict__.clear()
@@ -90,7 +97,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, context: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, groups: Any, context: Any) -> None:
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> Array:

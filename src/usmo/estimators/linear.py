@@ -159,8 +159,8 @@ class LinearPUSVC(PUClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, context: Any) -> None:
-        table = prepare_table(self, X, y, sample_weight, propensity)
+    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, groups: Any, context: Any) -> None:
+        table = prepare_table(self, X, y, sample_weight, propensity, groups)
         spec = specification(self, table)
         choices = choose(table, spec, self.prior, self.lam)
         train(self, table, spec, choices, self._start(table, spec, choices), context)

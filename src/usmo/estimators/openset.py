@@ -1,8 +1,8 @@
 """OpenSetPUSVC: several known classes, and unlabelled rows that may belong to none of them.
 
 A class k against the unlabelled rows is a PU problem with its own prior π_k: rows of k are labelled positives, and the
-other known classes take no part. Each problem yields p_k(x), the probability of k. A row has one class or none, so the
-odds o_k = p_k / (1 - p_k) give
+other known classes take no part. The problems share the table, and so its kernel rows. Each problem yields p_k(x), the
+probability of k. A row has one class or none, so the odds o_k = p_k / (1 - p_k) give
 
     P(k | x) = o_k / (1 + Σ_j o_j),      P(none | x) = 1 / (1 + Σ_j o_j)
 """
@@ -19,11 +19,17 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from usmo.core.arrays import Array
+from usmo.core.groups import group_codes
+from usmo.core.table import Table, checked_rows
 from usmo.core.targets import missing
+from usmo.estimators.fit_warnings import warn_if_short
 from usmo.estimators.linear import LinearPUSVC
-from usmo.estimators.preparation import ACCEPTED
+from usmo.estimators.preparation import ACCEPTED, choose, specification
 from usmo.estimators.pusvc import PUSVC
+from usmo.estimators.training import set_fitted, train
 from usmo.files import save
+from usmo.fitting.classes import fit_classes
+from usmo.kernels.kernel import FORESTS
 
 _LARGEST = 1.0 - 1e-12
 """A probability above this counts as this, so that its odds are finite."""
@@ -105,7 +111,9 @@ class OpenSetPUSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags.classifier_tags.poor_score = True
         return tags
 
-    def fit(self, X: Any, y: Any) -> OpenSetPUSVC:
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012 (as scikit-learn's splitters by groups)
+
+    def fit(self, X: Any, y: Any, *, groups: Any = None) -> OpenSetPUSVC:
         """Fit one classifier for each known class.
 
         Parameters
@@ -114,6 +122,8 @@ class OpenSetPUSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         y : array of shape (n_samples,)
             The class of each labelled row, as a number or a text; missing values (NaN, None) or the number -1 for
             unlabelled rows.
+        groups : array of shape (n_samples,), optional
+            As for :meth:`usmo.PUSVC.fit`.
         """
         self._validate_params()
         base = PUSVC(lam=1e-3) if self.estimator is None else self.estimator
@@ -126,15 +136,24 @@ class OpenSetPUSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         codes, classes = _class_codes(column_or_1d(y, warn=True))
         check_consistent_length(X, codes)
         priors, none = _checked_priors(self.priors, classes), self._none_label(classes)
-        estimators = []
-        for k, prior in enumerate(priors):
-            rows = np.flatnonzero((codes == k) | (codes < 0))
-            estimators.append(clone(base).set_params(prior=prior).fit(X[rows], codes[rows] == k))
-        self.estimators_ = tuple(estimators)
+        models = [clone(base).set_params(prior=prior) for prior in priors]
+        for model in models:
+            model._validate_params()
+            model.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_in_")})
+        everything, group = checked_rows(X, square=False), group_codes(groups, X.shape[0])
+        unlabelled, names = np.flatnonzero(codes < 0), np.array([False, True])
+        _fit_models(
+            models,
+            [
+                Table(everything, names, np.flatnonzero(codes == k), unlabelled, None, groups=group)
+                for k in range(len(models))
+            ],
+        )
+        self.estimators_ = tuple(models)
         self.classes_ = np.append(
             classes, np.array([none], dtype=None if classes.dtype.kind == "U" else classes.dtype)
         )
-        self.priors_ = np.array([model.prior_ for model in estimators])
+        self.priors_ = np.array([model.prior_ for model in models])
         self.none_prior_ = max(0.0, 1.0 - float(self.priors_.sum()))
         return self
 
@@ -170,6 +189,33 @@ class OpenSetPUSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def save(self, path: Any, **options: Any) -> None:
         """Write the fitted model to a file that holds no code; :func:`usmo.load` reads it (:mod:`usmo.files`)."""
         save(self, path, **options)
+
+
+def _fit_models(models: list[Any], tables: list[Table]) -> None:
+    """Fit the classifier of each class: with one cache of kernel rows for all, or one after the other."""
+    specs = [specification(model, table) for model, table in zip(models, tables, strict=True)]
+    choices = [choose(t, s, m.prior, m.lam) for m, t, s in zip(models, tables, specs, strict=True)]
+    if not _shares_rows(models[0]):
+        for model, table, spec, choice in zip(models, tables, specs, choices, strict=True):
+            train(model, table, spec, choice)
+        return
+    problems = [t.problem(c.prior, c.lam, s.risk) for t, s, c in zip(tables, specs, choices, strict=True)]
+    fits = fit_classes(tables[0], problems, specs[0])
+    for model, table, spec, choice, fit in zip(models, tables, specs, choices, fits, strict=True):
+        warn_if_short(fit.solution.status, fit.certificate, model.tol)
+        set_fitted(model, table, spec, choice, fit)
+
+
+def _shares_rows(model: Any) -> bool:
+    """Whether the kernel depends on the rows alone, and neither another solver nor a limit is asked for."""
+    parameters = model.get_params(deep=False)
+    given = {name: parameters.get(name) for name in ("approximation", "max_time", "checkpoint")}
+    return (
+        parameters.get("kernel") not in FORESTS
+        and parameters["solver"] in ("auto", "blocks")
+        and parameters["max_iter"] == -1
+        and all(value is None for value in given.values())
+    )
 
 
 def _class_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

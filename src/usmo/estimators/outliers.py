@@ -17,7 +17,8 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from usmo.core.arrays import Array
+from usmo.core.arrays import Array, Index
+from usmo.core.groups import group_codes
 from usmo.core.targets import validate_labelled
 from usmo.estimators.linear import LinearPUSVC
 from usmo.estimators.preparation import ACCEPTED, seed_of
@@ -118,7 +119,9 @@ class PUOutlierDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
     def _base(self) -> Any:
         return PUSVC(lam=0.02) if self.estimator is None else self.estimator
 
-    def fit(self, X: Any, y: Any = None) -> PUOutlierDetector:
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012 (as scikit-learn's splitters by groups)
+
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> PUOutlierDetector:
         """Fit the detector.
 
         Parameters
@@ -128,6 +131,8 @@ class PUOutlierDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
             Two values: the greater marks known inliers, the other unlabelled rows. Or 1, 0 and -1 for known inliers,
             unlabelled rows and known outliers. Without y the half of the rows that
             :class:`sklearn.ensemble.IsolationForest` finds most normal count as known inliers.
+        groups : array of shape (n_samples,), optional
+            As for :meth:`usmo.PUSVC.fit`.
         """
         self._validate_params()
         model, contamination = clone(self._base()), self.contamination
@@ -142,7 +147,7 @@ class PUOutlierDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
             kinds, scenario = rule.kinds(y), "case-control"
         prior = "estimate" if contamination == "estimate" else 1.0 - contamination
         model.set_params(prior=prior, threshold=0.0, scenario=scenario)
-        self._fit_classifier(model, X, kinds)
+        self._fit_classifier(model, X, kinds, group_codes(groups, X.shape[0]))
         sample = X if scenario == "censored" else X[kinds == 0]
         self.classifier_ = model
         self.contamination_ = min(0.5, 1.0 - model.prior_)
@@ -161,7 +166,7 @@ class PUOutlierDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         kinds[np.argsort(-score, kind="stable")[: X.shape[0] // 2]] = 1
         return kinds
 
-    def _fit_classifier(self, model: Any, X: Any, kinds: np.ndarray) -> None:
+    def _fit_classifier(self, model: Any, X: Any, kinds: np.ndarray, groups: Index | None) -> None:
         """Fit to the rows and to a background of labelled negatives. γ is that of the rows alone."""
         if self.background > 0:
             if model.kernel not in FORESTS:
@@ -172,11 +177,13 @@ class PUOutlierDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
             X = np.concatenate([X, rows.astype(X.dtype)])
             kinds = np.concatenate([kinds, np.full(count, -1, dtype=np.int8)])
             model.set_params(eta=self.background)
-        model.fit(X, kinds)
+            if groups is not None:  # each row of the background is its own group
+                groups = np.concatenate([groups, groups.max() + 1 + np.arange(count)])
+        model.fit(X, kinds, groups=groups)
 
     def fit_predict(self, X: Any, y: Any = None, **parameters: Any) -> np.ndarray:
         """Fit, and return 1 for inliers and -1 for outliers among the same rows."""
-        return self.fit(X, y).predict(X)
+        return self.fit(X, y, **parameters).predict(X)
 
     def score_samples(self, X: Any) -> Array:
         """The higher, the more normal is a row."""

@@ -29,6 +29,7 @@ def path(
     priors: Iterable[float] | None = None,
     sample_weight: Any = None,
     propensity: Any = None,
+    groups: Any = None,
 ) -> list[Classifier]:
     """Fitted copies of ``estimator`` for every prior and every λ, in the order given (λ fastest).
 
@@ -41,8 +42,9 @@ def path(
         Values of λ; from large to small is the cheapest order.
     priors : sequence of float, optional
         Class priors; without them the estimator's own ``prior`` (estimated once if it is "estimate").
-    sample_weight, propensity : optional
-        As for :meth:`usmo.PUSVC.fit`; propensities imply the prior, so ``priors`` is then not accepted.
+    sample_weight, propensity, groups : optional
+        As for :meth:`usmo.PUSVC.fit`; propensities imply the prior, so ``priors`` is then not accepted. Groups matter
+        if the prior is estimated.
 
     Examples
     --------
@@ -62,7 +64,7 @@ def path(
     first = clone(estimator)
     for lam in lams:
         first.set_params(lam=lam)._validate_params()
-    table = prepare_table(first, X, y, sample_weight, propensity)
+    table = prepare_table(first, X, y, sample_weight, propensity, groups)
     spec = specification(first, table)
     priors, interval = _priors(table, spec, estimator.prior, priors)
     for prior in priors:

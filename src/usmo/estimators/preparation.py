@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from usmo.core.groups import group_codes
 from usmo.core.labels import check_class_weight
 from usmo.core.table import Table
 from usmo.core.targets import known_values, label_rule, validate_labelled
@@ -44,7 +45,9 @@ def seed_of(random_state: Any) -> int:
     return 0 if random_state is None else int(check_random_state(random_state).randint(2**31))
 
 
-def prepare_table(model: Any, X: Any, y: Any, sample_weight: Any, propensity: Any = None) -> Table:
+def prepare_table(
+    model: Any, X: Any, y: Any, sample_weight: Any, propensity: Any = None, groups: Any = None
+) -> Table:
     """Validate the arguments of ``fit``. scikit-learn sets ``n_features_in_`` and column names on the model."""
     check_class_weight(getattr(model, "class_weight", None))
     if propensity is not None and model.prior != "estimate":
@@ -57,6 +60,7 @@ def prepare_table(model: Any, X: Any, y: Any, sample_weight: Any, propensity: An
     else:
         X, y, rule = validate_labelled(model, X, y, **ACCEPTED)
     table = Table.of(X, y, rule, sample_weight, square=getattr(model, "kernel", None) == "precomputed")
+    table = replace(table, groups=group_codes(groups, X.shape[0]))
     return table if propensity is None else table.with_propensity(propensity, model.scenario)
 
 
@@ -172,8 +176,9 @@ def estimate_prior(table: Table, spec: Specification) -> tuple[float, tuple[floa
         rows = np.union1d(*parts)
     X = as_features(table.X).take(rows)
     weight = None if table.weight is None else table.weight[rows]
+    groups = None if table.groups is None else table.groups[rows]
     is_labelled = np.isin(rows, table.labelled)
-    estimate = Consensus(scenario=spec.scenario, random_state=spec.seed).fit(X, is_labelled, weight)
+    estimate = Consensus(scenario=spec.scenario, random_state=spec.seed).fit(X, is_labelled, weight, groups=groups)
     share = 1.0
     if spec.scenario == "censored":  # the prior refers to all rows, labelled negatives included
         share = float(table.sample_weight(both).sum() / table.sample_weight(table.rows).sum())

@@ -278,10 +278,10 @@ class PUSVC(KernelPUClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, context: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, groups: Any, context: Any) -> None:
         check_approximation(self)
         check_checkpoint(self.checkpoint)
-        table = prepare_table(self, X, y, sample_weight, propensity)
+        table = prepare_table(self, X, y, sample_weight, propensity, groups)
         spec = specification(self, table)
         choices = choose(table, spec, self.prior, self.lam)
         self._warn_of_size(table)

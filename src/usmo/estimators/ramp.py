@@ -103,8 +103,8 @@ class RampPUSVC(KernelPUClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, context: Any) -> None:
-        table = prepare_table(self, X, y, sample_weight, propensity)
+    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, groups: Any, context: Any) -> None:
+        table = prepare_table(self, X, y, sample_weight, propensity, groups)
         if len(table.negatives):
             raise ValueError(
                 "RampPUSVC uses labelled positives and unlabelled rows only, got labelled negatives in y"

@@ -40,7 +40,8 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     gammas : sequence of float, default=None
         Factors of the γ that the estimator would use; None is that γ alone.
     folds : int, default=3
-        Number of folds, each with its share of labelled and unlabelled rows. Equal rows share a fold.
+        Number of folds, each with its share of labelled and unlabelled rows. Equal rows share a fold, or with
+        ``groups`` the rows of each group.
     rule : {"one-se", "min"}, default="one-se"
         The largest λ within one standard error of the smallest risk, or the λ of the smallest risk.
     random_state : int, RandomState instance or None, default=None
@@ -110,7 +111,11 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _base(self) -> Any:
         return PUSVC() if self.estimator is None else self.estimator
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, propensity: Any = None) -> PUSVCCV:
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012 (as scikit-learn's splitters by groups)
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, propensity: Any = None, groups: Any = None
+    ) -> PUSVCCV:
         """Choose kernel, λ and γ, then fit to all rows. Arguments as for :meth:`usmo.PUSVC.fit`."""
         lams = self._lams()
         if self.rule not in ("one-se", "min"):
@@ -122,7 +127,7 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         base._validate_params()
         if getattr(base, "approximation", None) is not None:
             raise ValueError(f"PUSVCCV fits the exact kernel; got approximation={base.approximation!r}")
-        table = prepare_table(base, X, y, sample_weight, propensity)
+        table = prepare_table(base, X, y, sample_weight, propensity, groups)
         seed = seed_of(self.random_state)
         given = choose(table, specification(base, table), base.prior, 1.0)
         for name in ("kernel_choice_", "selection_", "cv_results_"):

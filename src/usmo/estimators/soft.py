@@ -10,6 +10,7 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from usmo.core.arrays import Array
+from usmo.core.groups import group_codes
 from usmo.core.labels import check_class_weight
 from usmo.core.table import Table, checked_rows
 from usmo.estimators.linear import LinearPUSVC
@@ -20,7 +21,9 @@ from usmo.estimators.training import train
 Classifier = TypeVar("Classifier", bound=PUSVC | LinearPUSVC)
 
 
-def fit_soft(estimator: Classifier, X: Any, q: Any, *, sample_weight: Any = None) -> Classifier:
+def fit_soft(
+    estimator: Classifier, X: Any, q: Any, *, sample_weight: Any = None, groups: Any = None
+) -> Classifier:
     """A fitted copy of ``estimator`` for rows that are positive with probability ``q``.
 
     Row i counts with the weight q[i] as positive and 1 - q[i] as negative: c = w and b = q·w in the scale of
@@ -34,7 +37,8 @@ def fit_soft(estimator: Classifier, X: Any, q: Any, *, sample_weight: Any = None
     X : array or sparse matrix of shape (n_samples, n_features)
     q : array of shape (n_samples,)
         Probabilities, for example the scores of another model.
-    sample_weight : array of shape (n_samples,), optional
+    sample_weight, groups : array of shape (n_samples,), optional
+        As for :meth:`usmo.PUSVC.fit`.
 
     Examples
     --------
@@ -62,7 +66,9 @@ def fit_soft(estimator: Classifier, X: Any, q: Any, *, sample_weight: Any = None
         raise ValueError(f"q must hold values between 0 and 1, not all 0 nor all 1; got a mean of {mean:g}")
     inverse = np.ones(len(q))
     inverse[labelled] = 1.0 / q[labelled]
-    table = Table(X, np.array([0, 1]), labelled, others, weight, propensity=inverse)
+    table = Table(
+        X, np.array([0, 1]), labelled, others, weight, propensity=inverse, groups=group_codes(groups, len(q))
+    )
     spec = specification(model, table)
     train(model, table, spec, choose(table, spec, model.prior, model.lam))
     return model

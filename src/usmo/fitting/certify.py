@@ -68,7 +68,7 @@ def certify(problem: Problem, kernel: KernelMatrix, solution: Solution, psd: boo
     values = bounded_values(problem, kernel, solution)
     if values is None:
         alpha = problem.table_coefficients(solution.sigma, len(kernel))
-        values = Values(exact_values(problem, kernel, alpha[:, None])[:, 0])
+        values = Values(exact_values(problem.rows, kernel, alpha[:, None])[:, 0])
     return certify_values(problem, solution, values, psd)
 
 

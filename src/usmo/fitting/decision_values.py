@@ -39,9 +39,9 @@ class Values(NamedTuple):
     error: Array | None = None
 
 
-def exact_values(problem: Problem, kernel: KernelMatrix, alpha: Array) -> Array:
-    """Kα on every row in use, for each column of α, in float64."""
-    support, others = _support(problem, np.asarray(alpha.any(axis=1)))
+def exact_values(rows: Index, kernel: KernelMatrix, alpha: Array) -> Array:
+    """Kα on these rows, for each column of α, in float64; 0 on the others."""
+    support, others = _support(rows, np.asarray(alpha.any(axis=1)))
     values = np.zeros(alpha.shape)
     values[support], values[others] = kernel.paired_product(support, others, alpha[support])
     return values
@@ -50,7 +50,7 @@ def exact_values(problem: Problem, kernel: KernelMatrix, alpha: Array) -> Array:
 def bounded_values(problem: Problem, kernel: KernelMatrix, solution: Solution) -> Values | None:
     """Kα in float32 with bounds, rows near a kink in float64; None if float64 throughout is as good."""
     alpha = problem.table_coefficients(solution.sigma, len(kernel))
-    support, others = _support(problem, alpha != 0.0)
+    support, others = _support(problem.rows, alpha != 0.0)
     cost = len(problem.rows) * len(support) * (kernel.X.shape[1] + _EXP_COST)
     if cost < _LARGE or not BoundedProducts.possible(kernel):
         return None
@@ -69,10 +69,10 @@ def bounded_values(problem: Problem, kernel: KernelMatrix, solution: Solution) -
     return Values(f, error)
 
 
-def _support(problem: Problem, used: Mask) -> tuple[Index, Index]:
-    """Rows with a coefficient, and the other rows in use."""
+def _support(rows: Index, used: Mask) -> tuple[Index, Index]:
+    """Rows with a coefficient, and the others of these rows."""
     support = np.flatnonzero(used)
-    return support, np.setdiff1d(problem.rows, support, assume_unique=True)
+    return support, np.setdiff1d(rows, support, assume_unique=True)
 
 
 def _uncertain(problem: Problem, solution: Solution, f: Array, error: Array) -> Mask:

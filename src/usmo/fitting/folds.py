@@ -1,7 +1,8 @@
 """Rows dealt to folds, and decision values of fits on the rows that each fold leaves out.
 
 Equal rows share a fold, and their weights add up. So a choice made by folds does not depend on the order of the rows,
-and a row of weight two counts as two equal rows. Large tables are represented by a sample of their rows.
+and a row of weight two counts as two equal rows. With groups, the rows of a group share a fold instead, and equal rows
+of different groups may lie in different folds. Large tables are represented by a sample of their rows.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from usmo.core.arrays import Array, Index
+from usmo.core.groups import check_divisible, group_folds
 from usmo.core.labels import Risk
 from usmo.core.problem import Problem
 from usmo.core.table import Table
 from usmo.fitting.path import fit_path, path_values
 from usmo.fitting.specification import Specification
 from usmo.fitting.trees import with_trees
-from usmo.kernels.row_sampling import distinct_rows, entries_per_row, take_rows
+from usmo.kernels.row_sampling import distinct_rows_by_kind, entries_per_row, take_rows
 from usmo.metrics import risk_with_error
 
 FOLDS = 3
@@ -39,6 +41,10 @@ _COPIED = 2**25
 def rows_limit(spec: Specification) -> int:
     """Rows of each kind that a selection uses at most."""
     return _LINEAR_ROWS if spec.kernel is None else _KERNEL_ROWS
+
+
+_Shares = tuple[Index, Array, Index]
+"""Row, weight and fold of each share of a row."""
 
 
 class Trial(NamedTuple):
@@ -97,22 +103,20 @@ def deal(table: Table, spec: Specification, folds: int, seed: int) -> Folds:
             "lam='cv' needs at least 2 labelled positives and 2 unlabelled rows, got "
             f"{sizes[0]:g} and {sizes[1]:g}; give lam as a number"
         )
-    distinct = [distinct_rows(content, rows, table.weight, seed, most) for rows in kinds.values()]
-    firsts = np.cumsum([0] + [len(rows) for rows, _ in distinct])
+    if table.groups is not None:
+        own = table.groups[table.labelled], table.groups[table.unlabelled]
+        check_divisible(*own, folds, "the choice of λ or of a kernel", "give lam as a number")
+    distinct, groups = distinct_rows_by_kind(content, list(kinds.values()), table.weight, seed, most, table.groups)
     chosen = np.concatenate([rows for rows, _ in distinct])
-    shares = [_shares(mass, folds) for _, mass in distinct]
-    entry = np.concatenate([own + first for (own, _, _), first in zip(shares, firsts, strict=False)])
+    shares = _dealt(distinct, folds) if groups is None else _dealt_groups(list(kinds), distinct, groups, folds)
+    entry, mass, fold = (np.concatenate(column) for column in zip(*shares, strict=True))
     kind = np.repeat(np.array(list(kinds)), [len(own) for own, _, _ in shares])
-    fold = np.concatenate([part for _, _, part in shares])
-    if len(np.unique(fold[kind >= 0])) < folds:
-        raise ValueError(
-            f"folds must be at most the {max(np.diff(firsts[:3]))} distinct rows of a kind, got {folds}"
-        )
     small, rows = table, chosen[entry]
     if not precomputed:
         propensity = None if table.propensity is None else table.propensity[chosen]
-        small, rows = replace(table, X=take_rows(table.X, chosen), weight=None, propensity=propensity), entry
-    return Folds(small, rows, chosen[entry], kind, np.concatenate([mass for _, mass, _ in shares]), fold)
+        small = replace(table, X=take_rows(table.X, chosen), weight=None, propensity=propensity, groups=None)
+        rows = entry
+    return Folds(small, rows, chosen[entry], kind, mass, fold)
 
 
 def _size(rows: Index, weight: Array | None) -> float:
@@ -122,8 +126,30 @@ def _size(rows: Index, weight: Array | None) -> float:
     return float(weight[rows].sum())
 
 
-def _shares(mass: Array, folds: int) -> tuple[Index, Array, Index]:
-    """Row, weight and fold of each share. Rows are dealt whole, by weight; a single one goes to all folds alike."""
+def _dealt(distinct: Sequence[tuple[Index, Array]], folds: int) -> list[_Shares]:
+    """The shares of the rows of each kind, which are dealt by themselves."""
+    firsts = np.cumsum([0] + [len(rows) for rows, _ in distinct])
+    shares = [_shares(mass, folds) for _, mass in distinct]
+    if len(np.unique(np.concatenate([fold for _, _, fold in shares[:2]]))) < folds:
+        raise ValueError(
+            f"folds must be at most the {max(np.diff(firsts[:3]))} distinct rows of a kind, got {folds}"
+        )
+    return [(own + first, mass, fold) for (own, mass, fold), first in zip(shares, firsts, strict=False)]
+
+
+def _dealt_groups(
+    kinds: list[int], distinct: Sequence[tuple[Index, Array]], groups: Index, folds: int
+) -> list[_Shares]:
+    """The same for rows whose groups are dealt whole."""
+    ends = np.cumsum([len(rows) for rows, _ in distinct])
+    rows, mass = (np.concatenate(column) for column in zip(*distinct, strict=True))
+    kind = np.repeat(kinds, np.diff(ends, prepend=0))
+    columns = np.arange(len(rows)), mass, group_folds(groups[rows], kind, mass, folds)
+    return list(zip(*(np.split(column, ends[:-1]) for column in columns), strict=True))
+
+
+def _shares(mass: Array, folds: int) -> _Shares:
+    """Rows are dealt whole, by weight; a single one goes to all folds alike."""
     if len(mass) == 1:
         return np.zeros(folds, dtype=np.intp), np.repeat(mass / folds, folds), np.arange(folds)
     fold = np.empty(len(mass), dtype=np.intp)

@@ -71,8 +71,16 @@ def _kernel_path(problems: list[Problem], kernel: KernelMatrix, spec: Specificat
     hardest = max(problems, key=lambda problem: float(problem.c.max()))
     psd = check_kernel(hardest, kernel)
     solutions = _solve_path(problems, hardest, kernel, spec, psd)
+    return certified_fits(problems, solutions, kernel, spec, psd)
+
+
+def certified_fits(
+    problems: list[Problem], solutions: list[Solution], kernel: KernelMatrix, spec: Specification, psd: bool
+) -> list[Fit]:
+    """The solutions certified by one matrix product; those that fall short are solved again, each by itself."""
     columns = [p.table_coefficients(s.sigma, len(kernel)) for p, s in zip(problems, solutions, strict=True)]
-    values = exact_values(hardest, kernel, np.stack(columns, axis=1))
+    used = np.unique(np.concatenate([problem.rows for problem in problems]))
+    values = exact_values(used, kernel, np.stack(columns, axis=1))
     fits = []
     for k, (problem, solution) in enumerate(zip(problems, solutions, strict=True)):
         certified = certify_values(problem, solution, Values(values[:, k]), psd)

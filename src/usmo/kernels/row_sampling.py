@@ -72,15 +72,19 @@ def take_rows(X: Any, rows: Index) -> Any:
 
 
 def distinct_rows(
-    X: Any, rows: Index, weight: Array | None, seed: int, most: int | None = None
+    X: Any, rows: Index, weight: Array | None, seed: int, most: int | None = None, groups: Index | None = None
 ) -> tuple[Index, Array]:
     """The distinct ones among ascending ``rows`` of a table in the order of their keys, with their total weights.
 
     Of more than ``most`` a sample is taken in proportion to the weights: the weight returned is the number of times
-    that a row was drawn, and their sum is ``most``. ``weight`` has an entry for every row of the table.
+    that a row was drawn, and their sum is ``most``. ``weight`` and ``groups`` have an entry for every row of the
+    table. Equal rows of different groups are distinct.
     """
-    _, first, group = np.unique(row_keys(X, seed, rows), return_index=True, return_inverse=True)
-    mass = np.bincount(group, weights=None if weight is None else weight[rows]).astype(np.float64)
+    keys: Any = row_keys(X, seed, rows)
+    if groups is not None:
+        keys = np.rec.fromarrays([keys, groups[rows]])
+    _, first, equal = np.unique(keys, return_index=True, return_inverse=True)
+    mass = np.bincount(equal, weights=None if weight is None else weight[rows]).astype(np.float64)
     chosen = rows[first]
     if most is None or len(chosen) <= most:
         return chosen, mass
@@ -89,3 +93,16 @@ def distinct_rows(
     ends = np.cumsum(mass)
     count = np.diff(np.floor(ends / ends[-1] * most + 0.382), prepend=0.0)
     return chosen[count > 0], count[count > 0]
+
+
+def distinct_rows_by_kind(
+    X: Any, kinds: list[Index], weight: Array | None, seed: int, most: int, groups: Index | None
+) -> tuple[list[tuple[Index, Array]], Index | None]:
+    """The distinct rows of each kind with their weights, and the groups; None for those if each has a single row.
+
+    So groups of one row each change nothing.
+    """
+    found = [distinct_rows(X, rows, weight, seed, most, groups) for rows in kinds]
+    if groups is not None and np.bincount(groups[np.concatenate([rows for rows, _ in found])]).max() == 1:
+        return distinct_rows_by_kind(X, kinds, weight, seed, most, None)
+    return found, groups

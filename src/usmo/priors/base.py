@@ -21,8 +21,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
 from usmo.core.arrays import Array, Index, Mask
+from usmo.core.groups import check_divisible, group_codes
 from usmo.core.targets import validate_labelled
-from usmo.kernels.row_sampling import distinct_rows
+from usmo.kernels.row_sampling import distinct_rows_by_kind
 from usmo.kernels.threads import single_blas
 from usmo.priors.samples import Sample, effective_size
 from usmo.system.stages import PRIOR, announce
@@ -60,12 +61,15 @@ class PriorEstimator(BaseEstimator):
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012 (as scikit-learn's splitters by groups)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Any:
         """Estimate the prior; y has labels as for :meth:`usmo.PUSVC.fit`.
 
         A row of weight two counts as two equal rows. The order of the rows has no effect. Labelled negatives are not
         used, because they rarely are a random sample of the negatives; in the censored scenario they count among all
-        rows.
+        rows. Rows of one of the ``groups`` (a value per row) share a fold wherever the method divides the rows; the
+        interval takes rows as independent all the same.
         """
         self._validate_params()
         accepted: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64, "ensure_min_samples": 2}
@@ -80,9 +84,14 @@ class PriorEstimator(BaseEstimator):
                 'prior="estimate" needs at least 2 labelled positives and 2 unlabelled rows of positive weight, got '
                 f"{sizes[0]:g} and {sizes[1]:g}; give prior as a number in (0, 1) instead"
             )
+        group = group_codes(groups, X.shape[0])
+        if group is not None and self._fold_count():
+            labelled, unlabelled = (group[mask] for mask in masks)
+            advice = "give prior as a number in (0, 1)"
+            check_divisible(labelled, unlabelled, self._fold_count(), 'prior="estimate"', advice)
         announce(PRIOR)
         with single_blas():  # the products are small: threads would cost twenty times what they save
-            samples = self._samples(X, [np.flatnonzero(mask) for mask in masks], weight, integer_weights)
+            samples = self._samples(X, [np.flatnonzero(mask) for mask in masks], weight, integer_weights, group)
             values, diagnostics = zip(*(self._estimate(sample) for sample in samples), strict=True)
             value, self.diagnostics_ = float(np.mean(values)), _mean_of(diagnostics)
             low, high = self._interval(samples, value)
@@ -101,24 +110,36 @@ class PriorEstimator(BaseEstimator):
 
     _most_rows = MOST_ROWS
 
-    def _samples(self, X: Any, kinds: list[Index], weight: Array, integer_weights: bool) -> list[Sample]:
+    def _fold_count(self) -> int:
+        """Folds into which the rows are divided; 0 if they are not."""
+        return 0
+
+    def _samples(
+        self, X: Any, kinds: list[Index], weight: Array, integer_weights: bool, group: Index | None
+    ) -> list[Sample]:
         """What ``_estimate`` sees of the distinct rows of P and U, or of a sample of them; once for each repetition."""
-        (p, w_p), (u, w_u) = (distinct_rows(X, rows, weight, self.random_state, self._most_rows) for rows in kinds)
+        found, group = distinct_rows_by_kind(X, kinds, weight, self.random_state, self._most_rows, group)
+        (p, w_p), (u, w_u) = found
+        groups = None if group is None else (group[p], group[u])
         # the estimates do not depend on the units of columns, and squares of huge values would overflow
         X = MaxAbsScaler().fit_transform(X[np.concatenate([p, u])])
         labelled, both = np.arange(len(p) + len(u)) < len(p), np.concatenate([w_p, w_u])
         sizes = [min(effective_size(weight[rows], integer_weights), self._most_rows) for rows in kinds]
         if integer_weights:
             sizes = [float(w_p.sum()), float(w_u.sum())]
-        found = (self._features(X, labelled, both, k) for k in range(self._repetitions(X.shape[0])))
-        return [Sample(each[: len(p)], each[len(p) :], w_p, w_u, (sizes[0], sizes[1])) for each in found]
+        features = (self._features(X, labelled, both, k, groups) for k in range(self._repetitions(X.shape[0])))
+        return [
+            Sample(each[: len(p)], each[len(p) :], w_p, w_u, (sizes[0], sizes[1]), groups) for each in features
+        ]
 
     def _repetitions(self, rows: int) -> int:
         """How many times the features are computed; the estimate is the mean over them."""
         return 1
 
-    def _features(self, X: Any, labelled: Mask, weight: Array, repetition: int) -> Any:
-        """What ``_estimate`` sees of each row: here the row itself."""
+    def _features(
+        self, X: Any, labelled: Mask, weight: Array, repetition: int, groups: tuple[Index, Index] | None
+    ) -> Any:
+        """What ``_estimate`` sees of each row: here the row itself. ``groups`` are those of P and of U."""
         return X
 
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.metrics import euclidean_distances
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from usmo.core.arrays import Array, Mask
+from usmo.core.arrays import Array, Index, Mask
 from usmo.priors.base import PriorEstimator
 from usmo.priors.samples import Sample
 
@@ -33,7 +33,9 @@ class RowPrior(PriorEstimator):
         self.n_bootstrap = n_bootstrap
         self.random_state = random_state
 
-    def _features(self, X: Any, labelled: Mask, weight: Array, repetition: int) -> Array:
+    def _features(
+        self, X: Any, labelled: Mask, weight: Array, repetition: int, groups: tuple[Index, Index] | None
+    ) -> Array:
         return self._scaled(np.asarray(X.todense()) if sparse.issparse(X) else X, weight)
 
     def _scaled(self, X: Array, weight: Array) -> Array:
@@ -54,6 +56,9 @@ class PenalisedL1(RowPrior):
 
     _folds, _centres = 5, 300
 
+    def _fold_count(self) -> int:
+        return self._folds
+
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:
         rng = np.random.default_rng(self.random_state)
         theta = np.linspace(0.01, 0.99, 99)
@@ -62,6 +67,8 @@ class PenalisedL1(RowPrior):
         distances = [euclidean_distances(rows, centres, squared=True) for rows in (sample.P, sample.U)]
         median = np.sqrt(np.median(np.concatenate(distances))) or 1.0
         folds = [rng.permutation(len(rows)) % self._folds for rows in (sample.P, sample.U)]
+        if sample.groups is not None:
+            folds = list(sample.group_folds(self._folds))
         best, distance, chosen = np.full(len(theta), np.inf), np.empty(len(theta)), np.empty((len(theta), 2))
         for width in median * np.logspace(-2, 1, 10):
             phi = [np.exp(d / (-2.0 * width**2)) for d in distances]
@@ -183,8 +190,12 @@ class Tice(RowPrior):
     AAAI 2018.
     """
 
+    _folds = 5
     _splits, _smallest, _prior_count, _most_features = 60, 10.0, 5.0, 60
     """Splits of a tree, least weight of a region, rows without label added to a share, features tried per split."""
+
+    def _fold_count(self) -> int:
+        return self._folds
 
     def _scaled(self, X: Array, weight: Array) -> Array:
         return MinMaxScaler().fit_transform(X)
@@ -194,10 +205,12 @@ class Tice(RowPrior):
         labels = np.concatenate([sample.w_p, np.zeros(len(sample.U))])
         weight = np.concatenate([sample.w_p, sample.w_u])
         rng = np.random.default_rng(self.random_state)
-        fold = rng.permutation(len(X)) % 5
+        fold = rng.permutation(len(X)) % self._folds
+        if sample.groups is not None:
+            fold = np.concatenate(sample.group_folds(self._folds))
         c = 0.5
         for _ in range(2):
-            c = float(np.mean([self._bound(X, labels, weight, fold == k, c, rng) for k in range(5)]))
+            c = float(np.mean([self._bound(X, labels, weight, fold == k, c, rng) for k in range(self._folds)]))
             c = min(max(c, 1e-6), 1.0)
         n_p, n_u = float(sample.w_p.sum()), float(sample.w_u.sum())
         return float(np.clip(n_p * (1.0 - c) / (c * n_u), 0.0, 1.0)), {"label_frequency": c}

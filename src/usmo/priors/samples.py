@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from usmo.core.arrays import Array
+from usmo.core.arrays import Array, Index, Mask
+from usmo.core.groups import group_folds
 
 _MOST_DRAWS = 2**53
 """Draws of a bootstrap sample at most: integer weights above it are a scale, not numbers of rows."""
@@ -15,13 +16,17 @@ _MOST_DRAWS = 2**53
 
 @dataclass(frozen=True)
 class Sample:
-    """Two weighted samples, P and U: rows of a table, or one-dimensional scores, with their effective sizes."""
+    """Two weighted samples, P and U: rows of a table, or one-dimensional scores, with their effective sizes.
+
+    ``groups`` are the groups of the rows of P and of U, if there are groups.
+    """
 
     P: Any
     U: Any
     w_p: Array
     w_u: Array
     sizes: tuple[float, float]
+    groups: tuple[Index, Index] | None = None
 
     @classmethod
     def of_counts(cls, P: Any, U: Any, w_p: Array, w_u: Array) -> Sample:
@@ -32,11 +37,23 @@ class Sample:
         """A bootstrap draw of both: the rows drawn, with the number of times as weight."""
         rows: list[Any] = []
         counts: list[Array] = []
+        drawn: list[Mask] = []
         for sample, weight, size in zip((self.P, self.U), (self.w_p, self.w_u), self.sizes, strict=True):
             count = rng.multinomial(min(max(2, round(size)), _MOST_DRAWS), weight / weight.sum())
             rows.append(sample[count > 0])
             counts.append(count[count > 0].astype(np.float64))
-        return Sample.of_counts(*rows, *counts)
+            drawn.append(count > 0)
+        if self.groups is None:
+            return Sample.of_counts(*rows, *counts)
+        p, u = (group[which] for group, which in zip(self.groups, drawn, strict=True))
+        return replace(Sample.of_counts(*rows, *counts), groups=(p, u))
+
+    def group_folds(self, folds: int) -> tuple[Index, Index]:
+        """The folds of the rows of P and of U; rows of one group share a fold."""
+        assert self.groups is not None
+        kind = np.repeat([1, 0], [len(self.w_p), len(self.w_u)])
+        fold = group_folds(np.concatenate(self.groups), kind, np.concatenate([self.w_p, self.w_u]), folds)
+        return fold[: len(self.w_p)], fold[len(self.w_p) :]
 
 
 def effective_size(weight: Array, integer_weights: bool) -> float:

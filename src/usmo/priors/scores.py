@@ -1,4 +1,7 @@
-"""Held-out scores of P against U: the model that scores a row was not trained on it, nor on equal rows."""
+"""Held-out scores of P against U: the model that scores a row was not trained on it, nor on equal rows.
+
+With groups, it was not trained on rows of the same group.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import has_fit_parameter
 
-from usmo.core.arrays import Array, Mask
+from usmo.core.arrays import Array, Index, Mask
+from usmo.core.groups import group_folds
 from usmo.kernels.row_sampling import row_keys
 from usmo.priors.base import PriorEstimator
 
@@ -39,9 +43,9 @@ class ScorePrior(PriorEstimator):
 
     ``classifier`` is any scikit-learn classifier with ``decision_function`` or ``predict_proba``; None is a logistic
     regression on radial features of the standardised table, or on the rows of a sparse table of at least 1,000 columns.
-    Equal rows share a fold, and the estimate does not depend on the order of the rows; a row of weight two counts as
-    two equal rows. The estimate is the mean over ``repeats`` divisions into folds, each with its own landmarks; None is
-    five up to 2,000 rows, fewer for more rows, and one from 10,000 on.
+    Equal rows share a fold, with groups the rows of each group. The estimate does not depend on the order of the rows;
+    a row of weight two counts as two equal rows. The estimate is the mean over ``repeats`` divisions into folds, each
+    with its own landmarks; None is five up to 2,000 rows, fewer for more rows, and one from 10,000 on.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
@@ -73,15 +77,22 @@ class ScorePrior(PriorEstimator):
     def _repetitions(self, rows: int) -> int:
         return self.repeats or min(max(_REPEATED_ROWS // rows, 1), _REPEATS)
 
-    def _features(self, X: Any, labelled: Mask, weight: Array, repetition: int) -> Array:
+    def _fold_count(self) -> int:
+        return self.folds
+
+    def _features(
+        self, X: Any, labelled: Mask, weight: Array, repetition: int, groups: tuple[Index, Index] | None
+    ) -> Array:
         seed = np.random.SeedSequence([self.random_state, repetition]).generate_state(1)[0]
         keys = row_keys(X, self.random_state if repetition == 0 else int(seed))
-        return held_out_scores(X, labelled, weight, keys, self.folds, self.classifier)
+        group = None if groups is None else np.concatenate(groups)
+        return held_out_scores(X, labelled, weight, keys, self.folds, self.classifier, group)
 
 
 def held_out_scores(
-    X: Any, labelled: np.ndarray, weight: Array, keys: np.ndarray, folds: int, classifier: Any = None
-) -> Array:
+    X: Any, labelled: np.ndarray, weight: Array, keys: np.ndarray, folds: int, classifier: Any = None,
+    groups: Index | None = None,
+) -> Array:  # fmt: skip
     """Decision value of each row by the classifier trained on the other folds, P and U with equal total weight."""
     fold = np.empty(len(keys), dtype=np.intp)
     balanced = weight.copy()
@@ -89,6 +100,9 @@ def held_out_scores(
         _, group = np.unique(keys[mask], return_inverse=True)
         fold[mask] = group % folds
         balanced[mask] *= 0.5 * weight.sum() / weight[mask].sum()
+    if groups is not None:  # in the order of the keys, so that every repetition has its own division
+        order = np.lexsort((keys, ~labelled))
+        fold[order] = group_folds(groups[order], labelled[order].astype(np.intp), weight[order], folds)
     score = np.zeros(len(keys))
     for k in range(folds):
         test = fold == k

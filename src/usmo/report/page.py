@@ -16,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from usmo.core.groups import group_codes
 from usmo.estimators.counts import Counts
 from usmo.files import fingerprint as fingerprint_of
 from usmo.report import refits
@@ -43,7 +44,7 @@ def build(
     parameters: Mapping[str, Any] | None = None, top: int = 100, fingerprint: Any = None,
     sensitivity: Any = "auto", f: Any = None, titles: Sequence[Any] | None = None,
     words: Sequence[str] | None = None, groups: Sequence[str] | None = None, cells: Any = None,
-    ignored: Sequence[str] = (), made: str | None = None, ranking_file: str = "",
+    ignored: Sequence[str] = (), made: str | None = None, ranking_file: str = "", row_groups: Any = None,
 ) -> str:  # fmt: skip
     """The report as HTML. The same model and rows give the same page, but for its date.
 
@@ -93,6 +94,8 @@ def build(
         When the page was made; by default today.
     ranking_file : str
         A path, relative to the page, of a file with the ranking of all rows.
+    row_groups : sequence, optional
+        The group of each row: rows of one group share a fold where rows are held out.
     """
     environment = templates()
     check_model(model)
@@ -113,7 +116,9 @@ def build(
         str(title or (f"Likely positives in {Path(source).name}" if source else "Likely positives")),
         list(columns), dict(parameters or {}), int(top),
         fingerprint_of(table, labels) if fingerprint is None else fingerprint,
-        quality=None if sensitivity is None else refits.held_out(model, table, labels, by_column),
+        quality=None if sensitivity is None else refits.held_out(
+            model, table, labels, by_column, row_groups=group_codes(row_groups, table.shape[0])
+        ),
         sensitivity=refits.sensitivity(model, table, labels, f, counts, top=top) if is_auto else sensitivity,
         groups=by_column,
         source_columns=None if cells is None else SourceColumns(cells, table.shape[0]),

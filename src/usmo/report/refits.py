@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from usmo.core.arrays import Array, Index
+from usmo.core.groups import group_folds
 from usmo.estimators.counts import Counts, expected_positives
 from usmo.estimators.sensitivity import Sensitivity, prior_sensitivity, unfitted_copy
 from usmo.report.influence import losses
@@ -33,6 +34,7 @@ class HeldOut:
     """Decision values of rows by models that were fitted without them; ``sampled`` if not all rows were used.
 
     ``lost`` has the AUC that shuffling each column of the table costs, a line for each fold; None if not tried.
+    ``grouped`` says that rows of one group shared a fold.
     """
 
     f: Array
@@ -40,16 +42,18 @@ class HeldOut:
     folds: int
     sampled: bool
     lost: Array | None = None
+    grouped: bool = False
 
 
 def held_out(
     model: Any, X: Any, labels: np.ndarray, groups: dict[str, Index] | None = None, *,
-    most: int | None = None, parts: int = FEWEST, trees: int | None = None,
+    most: int | None = None, parts: int = FEWEST, trees: int | None = None, row_groups: Index | None = None,
 ) -> HeldOut | None:  # fmt: skip
     """Decision values of each row from a model fitted on the other folds; None if P or U has too few rows.
 
     At most ``most`` rows are used, in ``parts`` folds, and ``trees`` for a kernel of trees. With ``groups``, columns of
-    X by column of the table, each fold also tries what shuffling a column costs.
+    X by column of the table, each fold also tries what shuffling a column costs. Rows of one of ``row_groups``, a value
+    per row, share a fold; None if all known positives, or all unlabelled rows, are of one group.
     """
     rows = _rows(model, labels, ROWS if most is None else most)
     y = labels[rows]
@@ -58,20 +62,30 @@ def held_out(
     if min(np.count_nonzero(y == 1), np.count_nonzero(y == 0)) < FEWEST:
         return None
     f = np.empty(len(rows))
-    folds = StratifiedKFold(parts, shuffle=True, random_state=0)
+    splits = _splits(parts, y, None if row_groups is None else row_groups[rows])
+    if len(splits) < 2:
+        return None
     template, lost = unfitted_copy(model), []
     if trees is not None and "n_trees" in template.get_params(deep=False):
         template.set_params(n_trees=min(trees, template.n_trees))
-    for train, test in folds.split(np.zeros(len(rows)), y):
+    for train, test in splits:
         fitted = clone(template)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fitted.fit(_part(model, X, rows[train], rows[train]), y[train])
         f[test] = fitted.decision_function(_part(model, X, rows[test], rows[train]))
-        if groups:
-            lost.append(losses(fitted.decision_function, X, rows[test], y[test], groups, folds.get_n_splits()))
+        if groups and {0, 1} <= set(y[test].tolist()):
+            lost.append(losses(fitted.decision_function, X, rows[test], y[test], groups, len(splits)))
     tried = np.array(lost) if lost else None
-    return HeldOut(f, y, folds.get_n_splits(), len(rows) < len(labels), tried)
+    return HeldOut(f, y, len(splits), len(rows) < len(labels), tried, row_groups is not None)
+
+
+def _splits(parts: int, y: np.ndarray, groups: Index | None) -> list[tuple[Index, Index]]:
+    """The rows to train on and those held out, for each fold; with groups there may be fewer folds than asked for."""
+    if groups is None:
+        return list(StratifiedKFold(parts, shuffle=True, random_state=0).split(np.zeros(len(y)), y))
+    fold = group_folds(groups, y, np.ones(len(y)), parts)
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(fold.max() + 1)]
 
 
 def sensitivity(

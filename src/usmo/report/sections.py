@@ -84,6 +84,7 @@ def _quality(context: ReportContext) -> dict[str, Any] | None:
         "n_marked": count_marked(held.f[held.labels == 1]),
         "folds": held.folds,
         "sampled": ROWS if held.sampled else 0,
+        "grouped": held.grouped,
         "measures": [
             {
                 "name": name,

@@ -29,8 +29,9 @@ class BlockRows:
 
     ``only`` is the shard if there is one, in this process.
 
-    λ and π enter only in ``begin``, so the problems of a path share one object and its cache. ``entries`` counts kernel
-    values computed; ``counted`` is its value when the last run ended.
+    λ and π enter only in ``begin``, so the problems of a path share one object and its cache; so do problems with other
+    labels on the same rows (``take_problem``). ``entries`` counts kernel values computed; ``counted`` is its value when
+    the last run ended.
     """
 
     only: BlockShard | None = None
@@ -60,6 +61,12 @@ class BlockRows:
         rows = cls(LocalShards(shard), [problem.n], dtype, cache_size, problem.n * problem.p, least)
         rows.only = shard
         return rows
+
+    def take_problem(self, problem: Problem, kernel: KernelMatrix) -> None:
+        """Go over to another problem with the same ``c_rows``, whose b may differ. The cache stays."""
+        self.mean = kernel.product(problem.c_rows, problem.b_rows, problem.b / problem.total)
+        self.shards.gather(BlockShard.set_mean, self._split(self.mean))
+        self.entries += problem.n * problem.p
 
     @cached_property
     def mean(self) -> Array:

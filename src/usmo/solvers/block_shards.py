@@ -114,6 +114,9 @@ class BlockShard:
     def get_mean(self) -> Array:
         return self.mean
 
+    def set_mean(self, mean: Array) -> None:
+        self.mean = np.array(mean)
+
     def prefers_products(self) -> bool:
         return self.matrix.prefers_products
 

@@ -38,6 +38,7 @@ from usmo.files.rules import (
 from usmo.files.sklearn_types import COLUMNS, SAMPLER
 from usmo.fitting.approximate import Approximation
 from usmo.fitting.kernel_choice import KernelChoice
+from usmo.fitting.propensity import Propensity
 from usmo.fitting.select import Selection
 from usmo.kernels.forest import MOST_LEAVES, MOST_TREES, Forest
 from usmo.kernels.kernel import FORESTS, Kernel
@@ -71,6 +72,7 @@ _CLASSIFIER = {
         selection_=instance(Selection),
         eta_=number(0, 1),
         propensity_=tuple_of(float, 2),
+        propensity_model_=instance(Propensity),
     ),
 }
 
@@ -156,7 +158,7 @@ def _check_open_set(model: OpenSetPUSVC) -> None:
         conform(classifier, {**_CLASSIFIER, **_CALIBRATED}, columns=model.n_features_in_)
 
 
-for _record in (Certificate, PassRecord, Selection, KernelChoice, Approximation, Compression):
+for _record in (Certificate, PassRecord, Selection, KernelChoice, Approximation, Compression, Propensity):
     register(_record, rules=record_rules(_record))
 register(Calibration, rules={"above": number(), "below": number()})
 register(Kernel, rules={"name": _KERNEL_NAME, "gamma": number(0), "degree": number(), "coef0": number()})

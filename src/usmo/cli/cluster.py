@@ -49,8 +49,13 @@ def fit(
 ) -> None:  # fmt: skip
     """Fit to the files of a folder and save the model with its preprocessing."""
     paths = _parquet_files(table)
-    if table.propensity_column is not None:
-        raise click.BadParameter("does not go with --scheduler", param_hint="--propensity-column")
+    for option, value in (
+        ("--propensity-column", table.propensity_column),
+        ("--propensity", options["propensity"]),
+        ("--propensity-columns", options["propensity_columns"]),
+    ):
+        if value is not None:
+            raise click.BadParameter("does not go with --scheduler", param_hint=option)
     if table.embeddings is not None:
         raise click.BadParameter("does not go with --scheduler", param_hint="--embeddings")
     with Messages(quiet) as messages, Outputs() as outputs, _connected(scheduler) as client:

@@ -44,7 +44,7 @@ _STEP = 1e-4
 
 @dataclass(frozen=True)
 class LabelData:
-    """Columns A of p and Z of e, which rows are labelled, weights of mean 1, and the prior.
+    """Columns A of p and Z of e, which rows are labelled, weights that sum to the size of the sample, and the prior.
 
     ``increasing`` restricts v to values of at least 0.
     """
@@ -102,7 +102,7 @@ def log_likelihood(data: LabelData, model: LabelModel) -> float:
 
 def _start(data: LabelData) -> Array:
     """Neither p nor e depends on the row."""
-    frequency = float(data.weight @ data.labelled) / (data.prior * len(data.weight))
+    frequency = float(data.weight @ data.labelled) / (data.prior * float(data.weight.sum()))
     ends = [logit(data.prior), logit(min(frequency, 0.95))]
     return np.concatenate([np.zeros(data.A.shape[1]), ends, np.zeros(data.Z.shape[1])])
 
@@ -124,7 +124,7 @@ def _maximum(data: LabelData, start: Array, spread: float) -> OptimizeResult:
 
 def _objective(theta: Array, data: LabelData, precision: float) -> tuple[float, Array]:
     """Minus the penalised log-likelihood, and its gradient. ``precision`` is τ⁻²."""
-    width, n = data.A.shape[1], len(data.weight)
+    width, n = data.A.shape[1], float(data.weight.sum())
     w, b, u, v = theta[:width], theta[width], theta[width + 1], theta[width + 2 :]
     a, g = data.A @ w + b, u + data.Z @ v
     p, e = expit(a), expit(g)

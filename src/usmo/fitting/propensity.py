@@ -185,10 +185,15 @@ def _sample(table: Table, seed: int) -> _Sample:
         weights.append(np.where(is_used, w * (w.sum() / w[is_used].sum()), 0.0)[keep])
     origin, weight, fold = np.concatenate(rows), np.concatenate(weights), np.concatenate(folds)
     labelled = np.arange(len(origin)) < len(rows[0])
-    weight *= np.count_nonzero(fold >= 0) / weight.sum()
+    weight *= _size(table.sample_weight(origin[fold >= 0])) / weight.sum()
     none = np.arange(0)
     small = Table(take_rows(table.X, origin), table.classes, none, none, weight)
     return _Sample(small, origin, labelled, weight, fold)
+
+
+def _size(weight: Array) -> float:
+    """The number of rows; integer weights are numbers of equal rows."""
+    return float(weight.sum()) if (weight == np.round(weight)).all() else float(len(weight))
 
 
 @dataclass(frozen=True)

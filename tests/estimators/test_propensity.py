@@ -1,7 +1,9 @@
 """Estimated propensities: what they recover, how they enter the fit, and what is refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 from scipy.special import expit
 from scipy.stats import spearmanr
 from sklearn.base import clone
@@ -36,7 +38,7 @@ def by_score(n=1500, seed=0):
 
 
 def test_known_propensity_is_recovered_with_the_right_column():
-    X, positive, y, e = by_column(2500)
+    X, positive, y, e = by_column(1500)
     model = PropensityModel(positive.mean(), columns=[2]).fit(X, y)
     assert np.abs(model.predict(X) - e).mean() < 0.1
     np.testing.assert_array_equal(model.propensity_, model.predict(X[y == 1]))
@@ -140,14 +142,11 @@ def test_large_tables_are_sampled(monkeypatch):
 
 
 def test_known_negatives_sparse_tables_and_names_of_columns():
-    import pandas as pd
-    from scipy import sparse
-
-    X, positive, y, _ = by_column(800, seed=8)
+    X, positive, y, _ = by_column(500, seed=8)
     prior = float(positive.mean())
-    options = {"prior": prior, "scenario": "censored", "propensity": "estimate", "lam": "cv"}
+    options = {"prior": prior, "scenario": "censored", "propensity": "estimate"}
     plain = LinearPUSVC(**options, propensity_columns=[2]).fit(X, y)
-    named = LinearPUSVC(**options, propensity_columns=["c"]).fit(pd.DataFrame(X, columns=list("abc")), y)
+    named = LinearPUSVC(**options, propensity_columns=["c"], lam="cv").fit(pd.DataFrame(X, columns=list("abc")), y)
     assert named.propensity_ == plain.propensity_
     assert named.selection_.lam == named.lam_
     stored = LinearPUSVC(**options, propensity_columns=[2]).fit(sparse.csr_array(X), y)
@@ -222,12 +221,14 @@ def test_parameters_that_do_not_go_together_are_refused(parameters, message):
 
 
 def test_few_labels_and_propensities_given_twice_are_refused():
-    X, _, y, _ = by_column(100)
-    few = np.zeros(100, int)
+    X, _, y, _ = by_column(200)
+    few = np.zeros(200, int)
     few[:9] = 1
     model = PUSVC(0.3, scenario="censored", propensity="estimate")
     with pytest.raises(ValueError, match="at least 10 labelled positives, got 9"):
         model.fit(X, few)
+    with pytest.raises(ValueError, match="prior must be above the share of labelled positives among all rows, 0"):
+        PropensityModel(0.01).fit(X, y)
     with pytest.raises(ValueError, match="leave out one of them"):
         model.fit(X, y, propensity=0.5)
     with pytest.raises(ValueError, match=r"write PUSVC\(propensity='estimate'\)"):

@@ -82,6 +82,20 @@ def test_labels_at_random_leave_the_fit_as_it_is(columns):
     np.testing.assert_allclose(model.decision_function(X), plain.decision_function(X), atol=1e-6)
 
 
+def test_wrong_estimate_of_the_prior_is_not_taken_for_labels_not_at_random():
+    """Given as known, a prior far too high makes P(labelled | x) too low for the score; as an estimate it does not."""
+    X, positive, _, _ = by_column(900, seed=13)
+    y = (positive & (np.random.default_rng(2).random(900) < 0.4)).astype(int)
+    table = Table.of(X, y, label_rule(*known_values(y)), None, square=False)
+    spec = specification(PUSVC(scenario="censored"), table)
+    wrong = 0.85
+    as_known = estimate_propensity(table, spec, wrong, 0.005, None).propensity
+    as_estimate = estimate_propensity(table, spec, wrong, 0.005, None, prior_error=0.5).propensity
+    assert not as_known.is_constant
+    assert as_estimate.is_constant
+    assert as_estimate(0.0)[0] == pytest.approx(y.mean() / wrong)
+
+
 def test_evidence_rises_from_round_to_round_and_every_fit_is_certified():
     X, positive, y, _ = by_column(600, seed=5)
     model = PUSVC(float(positive.mean()), scenario="censored")

@@ -35,6 +35,10 @@ NEGATIVE_WEIGHT = 20.0
 """With eta="auto" a labelled negative weighs this many times 1 - π as much as an unlabelled row. More is better for a
 random sample of negatives, and much worse for those from the top of a ranking (``python -m benchmarks.labels``)."""
 
+PRIOR_ERROR = 0.5
+"""Standard error of an estimated prior for the estimate of a propensity. It hardly fixes the level: estimates are off
+by as much where classes overlap, and a wrong level would be taken for labels that are not at random."""
+
 _FIELDS = (
     "scenario", "solver", "tol", "max_iter", "max_time", "checkpoint", "checkpoint_seconds", "approximation",
     "n_components", "class_weight", "n_trees",
@@ -169,6 +173,11 @@ class Choices:
     selection: Selection | None = None
     propensity: Propensity | None = None
 
+    @property
+    def prior_error(self) -> float:
+        """The standard error of the prior; 0 if it was given."""
+        return 0.0 if self.interval is None else PRIOR_ERROR
+
     def attributes(self) -> dict[str, Any]:
         """As fitted attributes."""
         attributes: dict[str, Any] = {"prior_": self.prior, "lam_": self.lam}
@@ -204,7 +213,7 @@ def prepare_choices(model: Any, table: Table, spec: Specification, lam: Any) -> 
         return table, choose(table, spec, model.prior, lam)
     given = choose(table, spec, model.prior, "auto" if lam == "cv" else lam)
     columns = propensity_columns(model.propensity_columns, model)
-    found = estimate_propensity(table, spec, given.prior, given.lam, columns)
+    found = estimate_propensity(table, spec, given.prior, given.lam, columns, prior_error=given.prior_error)
     e = np.ones(table.X.shape[0])
     e[table.labelled] = found.labelled
     table, given = replace(table, propensity=e), replace(given, propensity=found.propensity)

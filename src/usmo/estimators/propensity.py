@@ -48,7 +48,8 @@ class PropensityModel(BaseEstimator):
     ----------
     prior : float or "estimate", default="estimate"
         The share of positives among all rows. "estimate" uses :class:`usmo.priors.Consensus`, which assumes labels at
-        random; a prior from elsewhere is better.
+        random; a prior from elsewhere is better. An estimate is given a standard error of 0.5, so that a wrong one is
+        not taken for labels that are not at random. The level of e is then uncertain, the ratios of its values less so.
     columns : sequence of int or str, default=None
         Numbers or names of the columns that e depends on; None for the decision value.
     estimator : PUSVC or LinearPUSVC, default=None
@@ -145,8 +146,9 @@ class PropensityModel(BaseEstimator):
         given = choose(table, spec, self.prior, "auto" if base.lam == "cv" else base.lam)
         columns = propensity_columns(self.columns, base)
         found = estimate_propensity(
-            table, spec, given.prior, given.lam, columns, max_iter=self.max_iter, tol=self.tol
-        )
+            table, spec, given.prior, given.lam, columns, prior_error=given.prior_error, max_iter=self.max_iter,
+            tol=self.tol,
+        )  # fmt: skip
         soft = base.set_params(lam=given.lam)
         self.classifier_ = fit_soft(soft, take_rows(table.X, found.rows), found.q, sample_weight=found.weight)
         self.__dict__.pop("feature_names_in_", None)

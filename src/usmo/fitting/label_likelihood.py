@@ -6,7 +6,8 @@ A row is labelled if it is positive and its label was not missed. With s the log
 
 A and Z are columns of numbers. Three things make p and e separate quantities:
 
-1. The level: the mean of p is the prior π, given.
+1. The level: the mean of p is the prior π if that is known. If it is an estimate, the mean of p has the normal
+   distribution of its error.
 2. The columns of Z are also among those of A, where they are hardly penalised. So e takes up only what p cannot
    explain: p alone can rise no higher than 1, and p·e no higher than e.
 3. Shrinkage: v has the prior distribution N(0, τ²). τ is chosen by the evidence, the likelihood integrated over v
@@ -33,7 +34,7 @@ SUBSTANTIAL = math.sqrt(10.0)
 """Ratio of evidences from which Jeffreys calls the evidence substantial."""
 
 _LEVEL = 100.0
-"""Weight, per row, of the squared difference of mean p and π. It leaves the mean within 0.001 of π."""
+"""Largest weight, per row, of the squared difference of mean p and π. It leaves the mean within 0.001 of a known π."""
 
 _RIDGE = 0.01
 """Penalty of w: keeps it finite if the columns separate the labelled rows. The columns have unit variance."""
@@ -46,7 +47,8 @@ _STEP = 1e-4
 class LabelData:
     """Columns A of p and Z of e, which rows are labelled, weights that sum to the size of the sample, and the prior.
 
-    ``increasing`` restricts v to values of at least 0.
+    ``prior_error`` is the standard error of the prior, 0 if it is known. ``increasing`` restricts v to values of at
+    least 0.
     """
 
     A: Array
@@ -54,7 +56,14 @@ class LabelData:
     labelled: Mask
     weight: Array
     prior: float
+    prior_error: float = 0.0
     increasing: bool = False
+
+    @property
+    def level_weight(self) -> float:
+        """The weight of the squared difference of mean p and π."""
+        known = _LEVEL * float(self.weight.sum())
+        return known if self.prior_error == 0.0 else min(known, self.prior_error**-2)
 
 
 @dataclass(frozen=True)
@@ -135,8 +144,9 @@ def _objective(theta: Array, data: LabelData, precision: float) -> tuple[float, 
     by_a = data.weight * (1.0 - p) * np.where(data.labelled, 1.0, -odds)
     by_g = data.weight * (1.0 - e) * np.where(data.labelled, 1.0, -odds)
     miss = float(data.weight @ p) / n - data.prior
-    by_a = -by_a + _LEVEL * miss * data.weight * p * (1.0 - p)
-    penalty = 0.5 * (_RIDGE * w @ w + precision * v @ v + _LEVEL * n * miss**2)
+    level = data.level_weight
+    by_a = -by_a + (level / n) * miss * data.weight * p * (1.0 - p)
+    penalty = 0.5 * (_RIDGE * w @ w + precision * v @ v + level * miss**2)
     gradient = np.concatenate(
         [data.A.T @ by_a + _RIDGE * w, [by_a.sum(), -by_g.sum()], -(data.Z.T @ by_g) + precision * v]
     )

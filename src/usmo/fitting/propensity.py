@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.special import expit, logit
 from sklearn.exceptions import ConvergenceWarning
 
 from usmo.core.arrays import Array, Index, Mask
@@ -82,7 +83,7 @@ class Propensity:
         """e for values of the columns, one row each, or for decision values."""
         values = np.asarray(values, dtype=np.float64).reshape(-1, len(self.coef))
         z = (values - self.centre) / self.scale
-        return np.maximum(1.0 / (1.0 + np.exp(-(self.intercept + z @ self.coef))), SMALLEST)
+        return np.maximum(expit(self.intercept + z @ self.coef), SMALLEST)
 
 
 @dataclass(frozen=True)
@@ -116,10 +117,10 @@ class _Sample:
 
 
 def estimate_propensity(
-    table: Table, spec: Specification, prior: float, lam: float, columns: Index | None, *, max_iter: int = 10,
-    tol: float = 0.1,
+    table: Table, spec: Specification, prior: float, lam: float, columns: Index | None, *, prior_error: float = 0.0,
+    max_iter: int = 10, tol: float = 0.1,
 ) -> PropensityFit:  # fmt: skip
-    """Estimate e on a censored sample with a given prior, by rounds of the steps above.
+    """Estimate e on a censored sample with a prior of this standard error, by rounds of the steps above.
 
     ``columns`` None is an e that increases with f. Labelled negatives are left out. ``tol`` is the rise of the log
     evidence below which the rounds end.
@@ -145,7 +146,7 @@ def estimate_propensity(
     best: tuple[_Round, Array, tuple[Fit, ...]] | None = None
     for _ in range(max_iter + 1):
         f, fits = _held_out(sample, spec, share, lam, q, fits)
-        found = _round(sample, f, share, columns, table.X)
+        found = _round(sample, f, (share, prior_error * total / own), columns, table.X)
         if best is not None and found.model.evidence < history[-1] + tol:
             break
         history.append(found.model.evidence)
@@ -211,22 +212,27 @@ class _Round:
     scale: Array
 
     def propensity(self, columns: Index | None, history: tuple[float, ...], prior: float) -> Propensity:
-        gain = self.model.evidence - self.model.evidence_constant
+        gain, level = self.model.evidence - self.model.evidence_constant, self.model.u
+        if self.model.spread == 0.0:  # the prior says it exactly
+            share = float(self.data.weight @ self.data.labelled) / float(self.data.weight.sum())
+            level = float(logit(min(share / self.data.prior, 1.0 - 1e-9)))
         return Propensity(
-            np.arange(0) if columns is None else columns, self.model.u, self.model.v, self.centre, self.scale,
+            np.arange(0) if columns is None else columns, level, self.model.v, self.centre, self.scale,
             self.model.spread, history, gain, prior,
         )  # fmt: skip
 
 
-def _round(sample: _Sample, f: Array, share: float, columns: Index | None, X: Any) -> _Round:
-    """Fit p and e to held-out decision values, and to columns of the table."""
+def _round(
+    sample: _Sample, f: Array, prior: tuple[float, float], columns: Index | None, X: Any
+) -> _Round:  # fmt: skip
+    """Fit p and e to held-out decision values, and to columns of the table; ``prior`` comes with its error."""
     used = sample.used
     score, centre, scale = _standardised(f[used, None], sample.weight[used])
     A = Z = score
     if columns is not None:
         Z, centre, scale = _standardised(column_values(X, sample.origin[used], columns), sample.weight[used])
         A = np.hstack([score, Z])
-    data = LabelData(A, Z, sample.labelled[used], sample.weight[used], share, increasing=columns is None)
+    data = LabelData(A, Z, sample.labelled[used], sample.weight[used], *prior, increasing=columns is None)
     return _Round(fit_labels(data), data, centre, scale)
 
 

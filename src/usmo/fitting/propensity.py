@@ -127,9 +127,9 @@ def estimate_propensity(
     """
     refuse_few(table)
     least = float(table.sample_weight(table.labelled).sum() / table.sample_weight(table.rows).sum())
-    if prior <= least:
+    if prior < (1.0 - 1e-9) * least:
         raise ValueError(
-            f"prior must be above the share of labelled positives among all rows, {least:.4g}; got {prior:.4g}"
+            f"prior must be at least the share of labelled positives among all rows, {least:.4g}; got {prior:.4g}"
         )
     announce(PROPENSITY)
     spec = replace(

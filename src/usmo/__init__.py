@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from usmo.estimators.openset import OpenSetPUSVC
     from usmo.estimators.outliers import PUOutlierDetector
     from usmo.estimators.path import path
+    from usmo.estimators.propensity import PropensityModel
     from usmo.estimators.pusvc import PUSVC
     from usmo.estimators.ramp import RampPUSVC
     from usmo.estimators.search import PUSVCCV
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from usmo.files import load
 
 __all__ = [
-    "PUSVC", "PUSVCCV", "LinearPUSVC", "OpenSetPUSVC", "PUOutlierDetector", "RampPUSVC", "__version__", "fit_soft",
-    "load", "path",
+    "PUSVC", "PUSVCCV", "LinearPUSVC", "OpenSetPUSVC", "PUOutlierDetector", "PropensityModel", "RampPUSVC",
+    "__version__", "fit_soft", "load", "path",
 ]  # fmt: skip
 
 _HOME = {
@@ -32,6 +33,7 @@ _HOME = {
     "RampPUSVC": "usmo.estimators.ramp",
     "PUSVCCV": "usmo.estimators.search",
     "OpenSetPUSVC": "usmo.estimators.openset",
+    "PropensityModel": "usmo.estimators.propensity",
     "PUOutlierDetector": "usmo.estimators.outliers",
     "fit_soft": "usmo.estimators.soft",
     "load": "usmo.files",

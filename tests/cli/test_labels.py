@@ -119,3 +119,36 @@ def test_rows_of_a_group_are_held_out_together_and_their_column_is_not_learnt_fr
     estimates = [json.loads(run("prior", path, *options[:4], "--json", *extra).stdout) for extra in
                  (["--ignore", "patient"], ["--group-column", "patient"])]  # fmt: skip
     assert estimates[0] != estimates[1]
+
+
+def test_propensities_are_estimated_by_the_score_and_by_columns_of_the_table(tmp_path):
+    rng = np.random.default_rng(0)
+    place, amount = rng.choice(["north", "south"], 500), rng.normal(size=500).round(3)
+    positive = amount + 0.3 * rng.normal(size=500) > 0.5
+    known = positive & (rng.random(500) < np.where(place == "north", 0.9, 0.15))
+    path = tmp_path / "places.csv"
+    lines = [f"{p},{a},{'yes' if k else ''}" for p, a, k in zip(place, amount, known, strict=True)]
+    path.write_text("place,amount,known\n" + "\n".join(lines) + "\n")
+    options = ["--label-column", "known", "--positive", "yes", "--kernel", "rbf", "--prior", "0.3"]
+    model, page = tmp_path / "m.usmo", tmp_path / "p.html"
+    result = run(
+        "rank", path, *options, "--scenario", "censored", "--propensity-columns", "place", "--model", model,
+        "--report", page, "--json",
+    )  # fmt: skip
+    assert "assumed to be a logistic function of the column place" in result.stderr
+    low, high = json.loads(result.stdout)["propensity"]
+    assert low < 0.5 * high
+    assert "as a logistic function of\nthe column place" in page.read_text()
+    fitted = usmo.load(model).named_steps["model"]
+    assert fitted.propensity_ == (low, high)
+    by_score = run("fit", path, *options, "--scenario", "censored", "--propensity", "estimate", "--model", model)
+    assert "a logistic function of the score, and increasing with it" in by_score.stderr
+    for extra, message in (
+        (["--propensity-columns", "plaice", "--scenario", "censored"], "place"),
+        (["--propensity-columns", "known", "--scenario", "censored"], "is not learnt from"),
+        (["--propensity-columns", ",", "--scenario", "censored"], "must name columns of the table, got ','"),
+    ):
+        failed = run("fit", path, *options, *extra, "--model", tmp_path / "n.usmo", check=False)
+        assert failed.returncode in (1, 2)
+        assert message in failed.stderr
+    assert not (tmp_path / "n.usmo").exists()

@@ -49,8 +49,10 @@ def fit(
 ) -> None:  # fmt: skip
     """Fit to the files of a folder and save the model with its preprocessing."""
     paths = _parquet_files(table)
-    for name in ("propensity_column", "group_column", "embeddings"):
-        if getattr(table, name) is not None:
+    refused = {name: getattr(table, name) for name in ("propensity_column", "group_column", "embeddings")}
+    refused |= {name: options[name] for name in ("propensity", "propensity_columns")}
+    for name, value in refused.items():
+        if value is not None:
             raise click.BadParameter("does not go with --scheduler", param_hint=f"--{name.replace('_', '-')}")
     with Messages(quiet) as messages, Outputs() as outputs, _connected(scheduler) as client:
         samples = _samples(client, paths, table)

@@ -27,6 +27,7 @@ from usmo.cli.model_summary import summary_of
 from usmo.cli.options import TableOptions
 from usmo.cli.outputs import Outputs, check_targets
 from usmo.cli.progress import RANK, READ, REPORT, RunProgress
+from usmo.cli.propensity import propensity_sentences, with_propensity
 from usmo.cli.task import Task, classifier, pipeline, read_task
 from usmo.estimators.counts import Counts
 from usmo.files import fingerprint, save
@@ -88,6 +89,7 @@ class FittedTask:
             "prior": self.model.prior_,
             "prior_interval": list(getattr(self.model, "prior_interval_", [])),
             "lam": self.model.lam_,
+            "propensity": list(getattr(self.model, "propensity_", [])),
             "marked_positive": self.counts.marked,
             "expected_positive": round(self.counts.expected, 1),
             "indistinguishable": self.counts.equal,
@@ -99,7 +101,8 @@ class FittedTask:
         """The result in words."""
         prior, certificate = fit_sentences(self.model)
         notes = [f"note: {each}" for each in doubts(self.model, self.ranking.f, self.counts, self.quality)]
-        return [prior, marked_sentence(self.counts), certificate, *notes]
+        propensity = propensity_sentences(self.model, self.task.encoder)
+        return [prior, *propensity, marked_sentence(self.counts), certificate, *notes]
 
     def stage(
         self, outputs: Outputs, model_file: str | None, report: str | None, top: int, ranking: str = "-"
@@ -148,8 +151,9 @@ def with_few_positives(options: dict[str, Any], task: Task, messages: Messages) 
 
 def _progress(messages: Messages, options: dict[str, Any], report: str | None) -> RunProgress:
     progress = RunProgress.of(
-        messages, prior=options["prior"] == "estimate", lam=options["lam"] == "cv", report=report is not None
-    )
+        messages, prior=options["prior"] == "estimate", lam=options["lam"] == "cv", report=report is not None,
+        propensity=options["propensity"] is not None or options["propensity_columns"] is not None,
+    )  # fmt: skip
     progress.begin(READ)
     return progress
 
@@ -191,6 +195,7 @@ def rank(
         task = read_task(messages, table)
         names = chosen_columns(columns, task.sheet, task.table.roles)
         options = with_few_positives(with_kernel(options, task.encoder, len(task.y), messages), task, messages)
+        options = with_propensity(options, task)
         if dry_run:
             put_json(_plan(task, options, {"output": output, "report": report, "model": model_file}))
             return
@@ -232,6 +237,7 @@ def fit(
         progress = _progress(messages, options, report)
         task = read_task(messages, table)
         options = with_few_positives(with_kernel(options, task.encoder, len(task.y), messages), task, messages)
+        options = with_propensity(options, task)
         if dry_run:
             put_json(_plan(task, options, {"report": report, "model": model_file}))
             return

@@ -201,6 +201,15 @@ MODEL = together(
         show_default=True,
         help="A low-rank kernel, for hundreds of thousands of rows.",
     ),
+    click.option(
+        "--propensity", type=click.Choice(["estimate"]),
+        help="Estimate how likely a positive is known, for --scenario censored: it increases with the score, or "
+        "depends on --propensity-columns.",
+    ),
+    click.option(
+        "--propensity-columns", metavar="A,B",
+        help="Columns that decide how likely a positive is known; implies --propensity estimate.",
+    ),
     SEED,
 )  # fmt: skip
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

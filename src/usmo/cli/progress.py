@@ -12,7 +12,15 @@ from usmo.system.work import LONG, Work, in_words, watching
 
 READ, RANK, REPORT = "reading the table", "ranking", "writing the report"
 
-_SHARES = {READ: 0.1, stages.PRIOR: 0.25, stages.LAMBDA: 0.35, stages.FIT: 0.1, RANK: 0.03, REPORT: 0.6}
+_SHARES = {
+    READ: 0.1,
+    stages.PRIOR: 0.25,
+    stages.PROPENSITY: 0.3,
+    stages.LAMBDA: 0.35,
+    stages.FIT: 0.1,
+    RANK: 0.03,
+    REPORT: 0.6,
+}
 """Parts of the time of a run, about (``python -m benchmarks.rank``); only their ratios count."""
 
 
@@ -24,9 +32,11 @@ class RunProgress:
         self._began = time.monotonic()
 
     @classmethod
-    def of(cls, messages: Messages, *, prior: bool, lam: bool, report: bool) -> RunProgress:
-        """The progress of a fit that estimates the prior, chooses λ and writes a report, or not."""
-        wanted = {stages.PRIOR: prior, stages.LAMBDA: lam, REPORT: report}
+    def of(
+        cls, messages: Messages, *, prior: bool, lam: bool, report: bool, propensity: bool = False
+    ) -> RunProgress:
+        """The progress of a fit that estimates the prior and the propensity, chooses λ and writes a report, or not."""
+        wanted = {stages.PRIOR: prior, stages.PROPENSITY: propensity, stages.LAMBDA: lam, REPORT: report}
         return cls(messages, [stage for stage in _SHARES if wanted.get(stage, True)])
 
     def begin(self, stage: str) -> None:

@@ -141,13 +141,15 @@ def row_names(sheet: Sheet, id_column: str | None) -> list[str]:
 
 def classifier(
     prior: float | str, class_weight: Any, scenario: str, lam: float | str, kernel: str, gamma: float | str,
-    approximation: str, seed: int, verbose: int, package: Any = usmo,
+    approximation: str, seed: int, verbose: int, package: Any = usmo, propensity: str | None = None,
+    propensity_columns: list[int] | None = None,
 ) -> Any:  # fmt: skip
     """The classifier that the options describe, of ``usmo`` or of ``usmo.dask``; a search for ``kernel`` "auto"."""
     if isinstance(class_weight, float):
         class_weight = {0: 1.0, 1: class_weight}
     common: dict[str, Any] = {
-        "lam": lam, "class_weight": class_weight, "scenario": scenario, "random_state": seed, "verbose": verbose
+        "lam": lam, "class_weight": class_weight, "scenario": scenario, "random_state": seed, "verbose": verbose,
+        "propensity": propensity, "propensity_columns": propensity_columns,
     }  # fmt: skip
     if kernel == "linear":
         return package.LinearPUSVC(prior, **common)

@@ -80,7 +80,7 @@ def cluster_specification(
 ) -> Specification:
     """The specification of an estimator for a table on the workers."""
     check_class_weight(model.class_weight)
-    if propensity is not None:
+    if propensity is not None or model.propensity is not None:
         raise ValueError("propensity does not work on a cluster")
     counts = np.sum([summary.counts for summary in table.summaries], axis=0)
     eta = 0.0

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 RISK_CONSTRAINTS: dict[str, list[Any]] = {
     "class_weight": [StrOptions({"balanced"}), dict, None],
     "eta": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
+    "propensity": [StrOptions({"estimate"}), None],
+    "propensity_columns": ["array-like", str, None],
 }
 """Parameters of the estimators that minimise the risks of :mod:`usmo.core.labels`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,9 +15,18 @@ from usmo.core.certificate import Certificate
 from usmo.core.solution import DualStart, PassRecord
 from usmo.core.table import Table
 from usmo.estimators.base import RISK_CONSTRAINTS, PUClassifier
-from usmo.estimators.preparation import ACCEPTED, Choices, choose, prepare_table, specification
+from usmo.estimators.preparation import ACCEPTED, Choices, prepare_choices, prepare_table, specification
 from usmo.estimators.training import train
-from usmo.estimators.types import ClassWeight, Eta, Lam, LinearSolver, Prior, Scenario, Threshold
+from usmo.estimators.types import (
+    ClassWeight,
+    Eta,
+    Lam,
+    LinearSolver,
+    Prior,
+    PropensityChoice,
+    Scenario,
+    Threshold,
+)
 from usmo.fitting.newton import Start
 from usmo.fitting.specification import Specification
 from usmo.kernels.row_blocks import Blocks, PartFeatures
@@ -50,6 +60,12 @@ class LinearPUSVC(PUClassifier):
     scenario : {"case-control", "censored"}, default="case-control"
         "case-control": positives and unlabelled rows were drawn separately. "censored": one sample was drawn
         and some of its positives were labelled, so that all rows together are the unlabelled sample.
+    propensity : None or "estimate", default=None
+        "estimate" fits with an estimated probability that a positive is labelled, for labels that are not at random
+        (``scenario="censored"``). The prior, given or estimated, fixes its level. :class:`PropensityModel` says what is
+        assumed.
+    propensity_columns : sequence of int or str, default=None
+        Numbers or names of the columns that this probability depends on. None: it increases with the decision value.
     threshold : "prior" or float, default="prior"
         The value of f above which a row is called positive, as for :class:`PUSVC`.
     solver : {"auto", "interior-point", "newton"}, default="auto"
@@ -89,7 +105,9 @@ class LinearPUSVC(PUClassifier):
     eta_ : float
         The share of the PN risk; only if y has negatives.
     propensity_ : tuple of float
-        The smallest and the largest propensity of the labelled rows; only if they were given.
+        The smallest and the largest propensity of the labelled rows; only if they were given or estimated.
+    propensity_model_ : Propensity
+        The propensity as a function; only with ``propensity="estimate"``.
     certificate_ : Certificate
         As for :class:`PUSVC`: primal and dual objective, gap and optimality conditions.
     n_iter_ : int
@@ -136,6 +154,8 @@ class LinearPUSVC(PUClassifier):
         class_weight: ClassWeight = "balanced",
         eta: Eta = "auto",
         scenario: Scenario = "case-control",
+        propensity: PropensityChoice = None,
+        propensity_columns: Sequence[int | str] | None = None,
         threshold: Threshold = "prior",
         solver: LinearSolver = "auto",
         tol: float = 1e-3,
@@ -150,6 +170,8 @@ class LinearPUSVC(PUClassifier):
         self.class_weight = class_weight
         self.eta = eta
         self.scenario = scenario
+        self.propensity = propensity
+        self.propensity_columns = propensity_columns
         self.threshold = threshold
         self.solver = solver
         self.tol = tol
@@ -162,7 +184,7 @@ class LinearPUSVC(PUClassifier):
     def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, groups: Any, context: Any) -> None:
         table = prepare_table(self, X, y, sample_weight, propensity, groups)
         spec = specification(self, table)
-        choices = choose(table, spec, self.prior, self.lam)
+        table, choices = prepare_choices(self, table, spec, self.lam)
         train(self, table, spec, choices, self._start(table, spec, choices), context)
 
     def _start(self, table: Table, spec: Specification, choices: Choices) -> Start | None:

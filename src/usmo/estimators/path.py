@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from sklearn.base import clone
 
-from usmo.core.table import Table
 from usmo.estimators.fit_warnings import warn_if_short
 from usmo.estimators.linear import LinearPUSVC
-from usmo.estimators.preparation import Choices, choose, prepare_table, specification
+from usmo.estimators.preparation import Choices, prepare_choices, prepare_table, specification
 from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.training import set_fitted
 from usmo.fitting.path import fit_path
-from usmo.fitting.specification import Specification
 from usmo.fitting.trees import with_trees
 
 Classifier = TypeVar("Classifier", bound=PUSVC | LinearPUSVC)
@@ -60,13 +59,19 @@ def path(
         raise ValueError(f"path fits the exact kernel; got approximation={estimator.approximation!r}")
     if propensity is not None and priors is not None:
         raise ValueError("propensity implies the prior: give one of propensity and priors")
+    if estimator.propensity is not None and priors is not None:
+        raise ValueError("propensity='estimate' rests on one prior: give it to the estimator, not as priors")
     lams = [float(lam) for lam in lams]
     first = clone(estimator)
     for lam in lams:
         first.set_params(lam=lam)._validate_params()
     table = prepare_table(first, X, y, sample_weight, propensity, groups)
     spec = specification(first, table)
-    priors, interval = _priors(table, spec, estimator.prior, priors)
+    if priors is None:
+        table, given = prepare_choices(first, table, spec, "auto")
+        priors = [given.prior]
+    else:
+        given, priors = Choices(0.5, 1.0), [float(prior) for prior in priors]
     for prior in priors:
         clone(estimator).set_params(prior=prior)._validate_params()
     grid = [(prior, lam) for prior in priors for lam in lams]
@@ -78,16 +83,6 @@ def path(
         model = clone(estimator).set_params(lam=lam)
         model.__dict__.update({name: value for name, value in vars(first).items() if name.endswith("_in_")})
         warn_if_short(fit.solution.status, fit.certificate, model.tol)
-        set_fitted(model, table, spec, Choices(prior, lam, interval), fit)
+        set_fitted(model, table, spec, replace(given, prior=prior, lam=lam), fit)
         models.append(model)
     return models
-
-
-def _priors(
-    table: Table, spec: Specification, own: Any, priors: Iterable[float] | None
-) -> tuple[list[float], tuple[float, float] | None]:
-    """The priors of a path, and the interval of the estimate if the estimator's own is estimated."""
-    if priors is not None:
-        return [float(prior) for prior in priors], None
-    given = choose(table, spec, own, 1.0)
-    return [given.prior], given.interval

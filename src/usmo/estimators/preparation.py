@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from usmo.core.arrays import Index
 from usmo.core.groups import group_codes
 from usmo.core.labels import check_class_weight
 from usmo.core.table import Table
 from usmo.core.targets import known_values, label_rule, validate_labelled
+from usmo.fitting.propensity import Propensity, estimate_propensity, refuse_few
 from usmo.fitting.select import Selection, select
 from usmo.fitting.specification import Specification
 from usmo.kernels.gamma import forest_gamma, resolve_gamma
@@ -33,6 +37,10 @@ NEGATIVE_WEIGHT = 20.0
 """With eta="auto" a labelled negative weighs this many times 1 - π as much as an unlabelled row. More is better for a
 random sample of negatives, and much worse for those from the top of a ranking (``python -m benchmarks.labels``)."""
 
+PRIOR_ERROR = 0.5
+"""Standard error of an estimated prior for the estimate of a propensity. It hardly fixes the level: estimates are off
+by as much where classes overlap, and a wrong level would be taken for labels that are not at random."""
+
 _FIELDS = (
     "scenario", "solver", "tol", "max_iter", "max_time", "checkpoint", "checkpoint_seconds", "approximation",
     "n_components", "class_weight", "n_trees",
@@ -50,6 +58,7 @@ def prepare_table(
 ) -> Table:
     """Validate the arguments of ``fit``. scikit-learn sets ``n_features_in_`` and column names on the model."""
     check_class_weight(getattr(model, "class_weight", None))
+    check_propensity(model, propensity)
     if propensity is not None and model.prior != "estimate":
         raise ValueError(f"propensity implies the prior: leave prior='estimate', got prior={model.prior!r}")
     if isinstance(X, PartFeatures):
@@ -61,7 +70,47 @@ def prepare_table(
         X, y, rule = validate_labelled(model, X, y, **ACCEPTED)
     table = Table.of(X, y, rule, sample_weight, square=getattr(model, "kernel", None) == "precomputed")
     table = replace(table, groups=group_codes(groups, X.shape[0]))
+    if getattr(model, "propensity", None) == "estimate":
+        propensity_columns(model.propensity_columns, model)
+        refuse_few(table)
     return table if propensity is None else table.with_propensity(propensity, model.scenario)
+
+
+def check_propensity(model: Any, given: Any) -> None:
+    """Refuse propensities, given or to be estimated, that do not go with the other parameters."""
+    name = type(model).__name__
+    if isinstance(given, str):
+        raise ValueError(
+            f"propensity of fit must hold numbers, got {given!r}; to estimate it write {name}(propensity='estimate')"
+        )
+    if getattr(model, "propensity", None) is None:
+        if getattr(model, "propensity_columns", None) is not None:
+            raise ValueError(f"propensity_columns needs propensity='estimate', got {model.propensity_columns!r}")
+        return
+    if given is not None:
+        raise ValueError(f"{name}(propensity='estimate') estimates what fit was given: leave out one of them")
+    if model.scenario != "censored":
+        raise ValueError(f"propensity='estimate' needs scenario='censored', got scenario={model.scenario!r}")
+    if getattr(model, "kernel", None) == "precomputed":
+        raise ValueError("propensity='estimate' needs the rows, not kernel='precomputed'")
+
+
+def propensity_columns(given: Iterable[int | str] | None, model: Any) -> Index | None:
+    """The numbers of the columns that the propensity depends on; None if it depends on the decision value."""
+    if given is None:
+        return None
+    names, width = list(getattr(model, "feature_names_in_", [])), model.n_features_in_
+    columns = [given] if isinstance(given, str) else list(given)
+    found: list[int] = []
+    for name in columns:
+        place = names.index(name) if isinstance(name, str) and name in names else name
+        if not isinstance(place, Integral) or isinstance(place, bool) or not 0 <= place < width:
+            accepted = f"names of columns or numbers from 0 to {width - 1}"
+            raise ValueError(f"propensity_columns must hold {accepted}, got {name!r}")
+        found.append(int(place))
+    if not found or len(set(found)) < len(found):
+        raise ValueError(f"propensity_columns must hold one column at least, each once, got {columns!r}")
+    return np.array(found, dtype=np.intp)
 
 
 def _check_parts(X: PartFeatures, y: Any) -> np.ndarray:
@@ -128,6 +177,12 @@ class Choices:
     lam: float
     interval: tuple[float, float] | None = None
     selection: Selection | None = None
+    propensity: Propensity | None = None
+
+    @property
+    def prior_error(self) -> float:
+        """The standard error of the prior; 0 if it was given."""
+        return 0.0 if self.interval is None else PRIOR_ERROR
 
     def attributes(self) -> dict[str, Any]:
         """As fitted attributes."""
@@ -136,6 +191,8 @@ class Choices:
             attributes["prior_interval_"] = self.interval
         if self.selection is not None:
             attributes["selection_"] = self.selection
+        if self.propensity is not None:
+            attributes["propensity_model_"] = self.propensity
         return attributes
 
 
@@ -150,6 +207,27 @@ def choose(table: Table, spec: Specification, prior: Any, lam: Any) -> Choices:
     announce(LAMBDA)
     selection = select(table, spec, value, seed=spec.seed)
     return Choices(value, selection.lam, interval, selection)
+
+
+def prepare_choices(model: Any, table: Table, spec: Specification, lam: Any) -> tuple[Table, Choices]:
+    """The prior and λ of an estimator, and the table with the propensity if that is to be estimated.
+
+    The propensity is estimated with the prior, and with the default λ of the kernel if ``lam`` is "cv"; λ is then
+    chosen with the propensity.
+    """
+    if model.propensity is None:
+        return table, choose(table, spec, model.prior, lam)
+    given = choose(table, spec, model.prior, "auto" if lam == "cv" else lam)
+    columns = propensity_columns(model.propensity_columns, model)
+    found = estimate_propensity(table, spec, given.prior, given.lam, columns, prior_error=given.prior_error)
+    e = np.ones(table.X.shape[0])
+    e[table.labelled] = found.labelled
+    table, given = replace(table, propensity=e), replace(given, propensity=found.propensity)
+    if lam != "cv":
+        return table, given
+    announce(LAMBDA)
+    selection = select(table, spec, given.prior, seed=spec.seed)
+    return table, replace(given, lam=selection.lam, selection=selection)
 
 
 def resolve_lam(lam: Any, spec: Specification) -> float:

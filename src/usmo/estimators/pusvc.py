@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,7 +16,7 @@ from usmo.core.solution import PassRecord
 from usmo.core.table import Table
 from usmo.estimators.base import RISK_CONSTRAINTS, KernelPUClassifier
 from usmo.estimators.compression import compressed
-from usmo.estimators.preparation import Choices, choose, prepare_table, specification
+from usmo.estimators.preparation import Choices, prepare_choices, prepare_table, specification
 from usmo.estimators.training import train
 from usmo.estimators.types import (
     ApproximationName,
@@ -26,6 +27,7 @@ from usmo.estimators.types import (
     KernelName,
     Lam,
     Prior,
+    PropensityChoice,
     Scenario,
     Solver,
     Threshold,
@@ -94,6 +96,12 @@ class PUSVC(KernelPUClassifier):
     scenario : {"case-control", "censored"}, default="case-control"
         "case-control": positives and unlabelled rows were drawn separately. "censored": one sample was drawn
         and some of its positives were labelled, so that all rows together are the unlabelled sample.
+    propensity : None or "estimate", default=None
+        "estimate" fits with an estimated probability that a positive is labelled, for labels that are not at random
+        (``scenario="censored"``). The prior, given or estimated, fixes its level. :class:`PropensityModel` says what is
+        assumed.
+    propensity_columns : sequence of int or str, default=None
+        Numbers or names of the columns that this probability depends on. None: it increases with the decision value.
     threshold : "prior" or float, default="prior"
         The value of f above which a row is called positive. ``intercept_`` includes it, so that the decision is at 0.
         "prior" chooses it so that the share π of the unlabelled rows is positive. 0.0 is the rule of the paper; with
@@ -149,7 +157,9 @@ class PUSVC(KernelPUClassifier):
     eta_ : float
         The share of the PN risk; only if y has negatives.
     propensity_ : tuple of float
-        The smallest and the largest propensity of the labelled rows; only if they were given.
+        The smallest and the largest propensity of the labelled rows; only if they were given or estimated.
+    propensity_model_ : Propensity
+        The propensity as a function; only with ``propensity="estimate"``.
     support_ : ndarray of int
         Rows of the training table with a non-zero coefficient.
     support_vectors_ : ndarray or CSR matrix
@@ -240,6 +250,8 @@ class PUSVC(KernelPUClassifier):
         eta: Eta = "auto",
         n_trees: int = 300,
         scenario: Scenario = "case-control",
+        propensity: PropensityChoice = None,
+        propensity_columns: Sequence[int | str] | None = None,
         threshold: Threshold = "prior",
         solver: Solver = "auto",
         approximation: ApproximationName | None = None,
@@ -264,6 +276,8 @@ class PUSVC(KernelPUClassifier):
         self.eta = eta
         self.n_trees = n_trees
         self.scenario = scenario
+        self.propensity = propensity
+        self.propensity_columns = propensity_columns
         self.threshold = threshold
         self.solver = solver
         self.approximation = approximation
@@ -283,7 +297,7 @@ class PUSVC(KernelPUClassifier):
         check_checkpoint(self.checkpoint)
         table = prepare_table(self, X, y, sample_weight, propensity, groups)
         spec = specification(self, table)
-        choices = choose(table, spec, self.prior, self.lam)
+        table, choices = prepare_choices(self, table, spec, self.lam)
         self._warn_of_size(table)
         start = self._warm_start(table, spec, choices)
         train(self, table, spec, choices, start, context)

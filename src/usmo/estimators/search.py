@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from usmo.core.arrays import Array
 from usmo.estimators.linear import LinearPUSVC
-from usmo.estimators.preparation import Choices, choose, prepare_table, seed_of, specification
+from usmo.estimators.preparation import Choices, prepare_choices, prepare_table, seed_of, specification
 from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.training import train
 from usmo.estimators.types import Rule
@@ -129,7 +129,7 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(f"PUSVCCV fits the exact kernel; got approximation={base.approximation!r}")
         table = prepare_table(base, X, y, sample_weight, propensity, groups)
         seed = seed_of(self.random_state)
-        given = choose(table, specification(base, table), base.prior, 1.0)
+        table, given = prepare_choices(base, table, specification(base, table), base.lam)
         for name in ("kernel_choice_", "selection_", "cv_results_"):
             self.__dict__.pop(name, None)
         if kernels is not None:

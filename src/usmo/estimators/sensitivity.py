@@ -92,8 +92,10 @@ def unfitted_copy(model: Any) -> Any:
 
 
 def _fits(template: Any, X: Any, y: np.ndarray, priors: list[float], sample_weight: Any) -> list[Any]:
-    """One fit per prior: along the path where the model has one, separately for approximations and the ramp loss."""
-    if getattr(template, "approximation", None) is None and not isinstance(template, RampPUSVC):
+    """One fit per prior: along the path where the model has one, separately for approximations, estimated
+    propensities and the ramp loss."""
+    alone = getattr(template, "approximation", None) or getattr(template, "propensity", None)
+    if alone is None and not isinstance(template, RampPUSVC):
         return path(template, X, y, lams=[float(template.lam)], priors=priors, sample_weight=sample_weight)
     return [clone(template).set_params(prior=prior).fit(X, y, sample_weight=sample_weight) for prior in priors]
 

@@ -33,7 +33,7 @@ def fit_soft(
     Parameters
     ----------
     estimator : PUSVC or LinearPUSVC
-        It is not changed. ``prior``, ``eta`` and ``scenario`` are not used.
+        It is not changed. ``prior``, ``eta``, ``scenario`` and ``propensity`` are not used.
     X : array or sparse matrix of shape (n_samples, n_features)
     q : array of shape (n_samples,)
         Probabilities, for example the scores of another model.
@@ -49,7 +49,9 @@ def fit_soft(
     >>> model.predict([[-0.9], [0.9]]).tolist()
     [0, 1]
     """
-    model = clone(estimator).set_params(prior="estimate", scenario="censored")
+    model = clone(estimator).set_params(
+        prior="estimate", scenario="censored", propensity=None, propensity_columns=None
+    )
     model._validate_params()
     check_class_weight(model.class_weight)
     X = checked_rows(validate_data(model, X, **ACCEPTED), getattr(model, "kernel", None) == "precomputed")

@@ -17,6 +17,7 @@ from usmo.estimators.compression import Compression
 from usmo.estimators.linear import LinearPUSVC
 from usmo.estimators.openset import OpenSetPUSVC
 from usmo.estimators.outliers import PUOutlierDetector
+from usmo.estimators.propensity import PropensityModel
 from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.ramp import RampPUSVC
 from usmo.estimators.search import PUSVCCV
@@ -38,6 +39,7 @@ from usmo.files.rules import (
 from usmo.files.sklearn_types import COLUMNS, SAMPLER
 from usmo.fitting.approximate import Approximation
 from usmo.fitting.kernel_choice import KernelChoice
+from usmo.fitting.propensity import Propensity
 from usmo.fitting.select import Selection
 from usmo.kernels.forest import MOST_LEAVES, MOST_TREES, Forest
 from usmo.kernels.kernel import FORESTS, Kernel
@@ -71,6 +73,7 @@ _CLASSIFIER = {
         selection_=instance(Selection),
         eta_=number(0, 1),
         propensity_=tuple_of(float, 2),
+        propensity_model_=instance(Propensity),
     ),
 }
 
@@ -147,6 +150,16 @@ def _check_detector(detector: PUOutlierDetector) -> None:
     conform(detector.classifier_, _CLASSIFIER, columns=detector.n_features_in_)
 
 
+def _check_propensity(model: PropensityModel) -> None:
+    """Require a fitted classifier of as many columns, and a propensity of some of them or of a decision value."""
+    conform(model.classifier_, _CLASSIFIER, columns=model.n_features_in_)
+    found = model.propensity_model_
+    inside = (found.columns >= 0) & (found.columns < model.n_features_in_)
+    width = max(1, len(found.columns))
+    sizes = {len(found.coef), len(found.centre), len(found.scale)}
+    need(inside.all() and sizes == {width}, "Propensity must have coefficients of columns of the table")
+
+
 def _check_open_set(model: OpenSetPUSVC) -> None:
     """Require a fitted classifier for every class but the last, each of as many columns."""
     known = isinstance(model.estimators_, tuple) and len(model.classes_) == len(model.estimators_) + 1 >= 2
@@ -156,7 +169,7 @@ def _check_open_set(model: OpenSetPUSVC) -> None:
         conform(classifier, {**_CLASSIFIER, **_CALIBRATED}, columns=model.n_features_in_)
 
 
-for _record in (Certificate, PassRecord, Selection, KernelChoice, Approximation, Compression):
+for _record in (Certificate, PassRecord, Selection, KernelChoice, Approximation, Compression, Propensity):
     register(_record, rules=record_rules(_record))
 register(Calibration, rules={"above": number(), "below": number()})
 register(Kernel, rules={"name": _KERNEL_NAME, "gamma": number(0), "degree": number(), "coef0": number()})
@@ -230,4 +243,19 @@ register(
         "none_prior_": number(-1, 1),
     },
     check=_check_open_set,
+)
+register(
+    PropensityModel,
+    attributes=(),
+    rules={
+        **COLUMNS,
+        "estimator": or_none(instance(*_CLASSIFIERS)),
+        "classifier_": instance(*_CLASSIFIERS),
+        "classes_": _CLASSES,
+        "prior_": number(0, 1),
+        "propensity_": reals("labelled"),
+        "propensity_model_": instance(Propensity),
+        "n_iter_": count(),
+    },
+    check=_check_propensity,
 )

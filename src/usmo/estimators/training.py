@@ -25,7 +25,7 @@ from usmo.system.stages import FIT, announce
 OPTIONAL = (
     "prior_interval_", "selection_", "coef_", "_share", "compression_", "approximation_", "_map", "_map_coef",
     "support_", "support_vectors_", "dual_coef_", "eta_", "propensity_",
-    "_forest", "_leaf_values",
+    "propensity_model_", "_forest", "_leaf_values",
 )  # fmt: skip
 """Attributes that not every fit sets."""
 

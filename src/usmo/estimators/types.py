@@ -8,6 +8,7 @@ from typing import Any, Literal
 ClassWeight = Literal["balanced"] | dict[int, float] | None
 Eta = float | Literal["auto"]
 Prior = float | Literal["estimate"]
+PropensityChoice = Literal["estimate"] | None
 Lam = float | Literal["auto", "cv"]
 KernelName = (
     Literal["linear", "rbf", "poly", "sigmoid", "forest", "forest+rbf", "precomputed"] | Callable[[Any, Any], Any]

@@ -80,7 +80,8 @@ def doubts(model: Any, f: Array, counts: Counts, quality: Quality | None) -> lis
 
 
 def _about_estimates(model: Any, counts: Counts) -> list[str]:
-    estimated = model.prior == "estimate" and not hasattr(model, "propensity_")
+    implied = hasattr(model, "propensity_") and not hasattr(model, "propensity_model_")
+    estimated = model.prior == "estimate" and not implied
     chosen = hasattr(model, "selection_")
     found = []
     if counts.positives < FEW_POSITIVES:

@@ -100,7 +100,7 @@ def sensitivity(
     rows = _rows(model, labels, ROWS)
     y = labels[rows]
     counts = [int(np.count_nonzero(y == kind)) for kind in (1, 0, -1)]
-    if not counts[0] or not counts[1]:
+    if not counts[0] or not counts[1] or hasattr(model, "propensity_model_"):  # each prior has its own propensity
         return None
     prior, sampled = float(model.prior_), len(rows) < len(labels)
     expected = expected_positives(prior, counts[0], counts[1], model.scenario, counts[2])

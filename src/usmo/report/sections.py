@@ -54,10 +54,22 @@ def learnt(context: ReportContext) -> Section:
         "estimated": context.model.prior == "estimate",
         "fewest": FEWEST,
         "propensity": getattr(context.model, "propensity_", None),
+        "propensity_model": getattr(context.model, "propensity_model_", None),
+        "propensity_names": _propensity_names(context),
         "quality": _quality(context),
         "doubts": doubts(context.model, context.f, counts, _held_out_quality(context)),
         "ignored": context.ignored,
     }
+
+
+def _propensity_names(context: ReportContext) -> list[str]:
+    """The columns that an estimated propensity depends on; empty if it depends on the score, or was not estimated."""
+    found = getattr(context.model, "propensity_model_", None)
+    if found is None:
+        return []
+    if not context.groups:
+        return [context.column_name(column) for column in found.columns.tolist()]
+    return [name for name, own in context.groups.items() if np.isin(found.columns, own).any()]
 
 
 def _held_out_quality(context: ReportContext) -> Quality | None:

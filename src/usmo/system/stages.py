@@ -8,7 +8,9 @@ from contextvars import ContextVar
 
 _listener: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
 
-PRIOR, LAMBDA, FIT = "estimating the share of positives", "choosing lambda", "fitting"
+PRIOR, PROPENSITY, LAMBDA, FIT = (
+    "estimating the share of positives", "estimating the propensity", "choosing lambda", "fitting"
+)  # fmt: skip
 
 
 def announce(stage: str) -> None:

@@ -1,0 +1,63 @@
+"""``--propensity estimate`` and ``--propensity-columns``: which columns of X they mean, and the result in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+
+from usmo.cli.task import Task
+from usmo.columns import TableEncoder
+from usmo.columns.schema import width
+from usmo.fitting.propensity import Propensity
+from usmo.io import TableError, need_column
+
+
+def with_propensity(options: dict[str, Any], task: Task) -> dict[str, Any]:
+    """The options of the classifier, with the names of --propensity-columns as numbers of columns of X."""
+    asked, option = options["propensity_columns"], "--propensity-columns"
+    if asked is None and options["propensity"] is None:
+        return options
+    if task.propensity is not None:
+        given = option if asked is not None else "--propensity"
+        raise click.BadParameter("does not go with --propensity-column, which gives it", param_hint=given)
+    if asked is None:
+        return options
+    features = feature_columns(task.encoder)
+    columns: list[int] = []
+    for name in dict.fromkeys(name.strip() for name in asked.split(",") if name.strip()):
+        need_column(task.sheet, name, option)
+        own = np.flatnonzero(features == name).tolist()
+        if not own:
+            raise TableError(f"{option}: column {name!r} is not learnt from, so nothing can be said about it")
+        columns += own
+    if not columns:
+        raise click.BadParameter(f"must name columns of the table, got {asked!r}", param_hint=option)
+    return {**options, "propensity": "estimate", "propensity_columns": columns}
+
+
+def feature_columns(encoder: TableEncoder) -> np.ndarray:
+    """The column of the table that each column of X encodes."""
+    schemas = encoder.columns_
+    if not schemas:
+        return np.asarray(encoder.get_feature_names_out(), dtype=object)
+    return np.array([schema["name"] for schema in schemas for _ in range(width(schema))], dtype=object)
+
+
+def propensity_sentences(model: Any, encoder: TableEncoder) -> list[str]:
+    """What an estimated propensity assumes, and what was found."""
+    found: Propensity | None = getattr(model, "propensity_model_", None)
+    if found is None:
+        return []
+    names = dict.fromkeys(feature_columns(encoder)[found.columns].tolist())
+    what = f"the columns {', '.join(names)}" if len(names) > 1 else f"the column {', '.join(names)}"
+    of = what if names else "the score, and increasing with it"
+    low, high = model.propensity_
+    assumed = f"propensity: assumed to be a logistic function of {of}; the prior fixes its level"
+    if found.is_constant:
+        return [f"{assumed}. No substantial evidence against labels at random: {high:.2g} for all known positives"]
+    return [
+        f"{assumed}. Known positives had a chance between {low:.2g} and {high:.2g} to be known (log evidence against "
+        f"labels at random {found.gain:.1f})"
+    ]

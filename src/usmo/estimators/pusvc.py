@@ -308,13 +308,16 @@ class PUSVC(KernelPUClassifier):
         (:mod:`usmo.estimators.compression`), until there are ``n_components`` of them or f differs by at most
         ``max_error`` on the support vectors. ``compression_`` of the copy has the largest and the mean error over
         ``X`` (give the training rows) and the number of rows whose class changes. The copy has no certificate.
+
+        The trees of "forest" and "forest+rbf" stay as they are. "forest" needs no support vectors to predict: the copy
+        has none, the same f, and needs no limit. For "forest+rbf" only the rbf part is projected.
         """
         check_is_fitted(self)
         if hasattr(self, "_map"):
             raise ValueError("compress needs support vectors, which approximation='rff' does not have")
-        if self._kernel.name in ("linear", "precomputed", *FORESTS):
+        if self._kernel.name in ("linear", "precomputed"):
             raise ValueError(f"compress needs a kernel evaluated on rows, not kernel={self._kernel.name!r}")
-        if n_components is None and max_error is None:
+        if n_components is None and max_error is None and self._kernel.name != "forest":
             raise ValueError("give n_components, max_error or both")
         if n_components is not None and n_components < 1:
             raise ValueError(f"n_components must be at least 1, got {n_components}")

@@ -7,8 +7,8 @@ precision and F1 on the unlabelled rows (U), AUC on held-out rows. F1 calls as m
 every method. Scores of trees, boosting and logistic regression on U are out of bag or cross-fitted.
 
 Measurements are appended to the file ``--results``, and those that are there are not made again: a run can be stopped,
-and divided by ``--tables``, ``--draws`` and ``--methods``. The summary is that of the measurements asked for. The
-parameters of our kernels were chosen with draws 0 and 1, so the first draw is 10 by default.
+and divided by any of the other options. The summary is that of the measurements asked for. The parameters of our
+kernels were chosen with draws 0 to 4, so the first draw is 10 by default.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
-from benchmarks.rivals import METHODS, OURS, TREES, Setting
+from benchmarks.rivals import MACHINES, METHODS, OURS, TREES, Setting
 from benchmarks.splits import TABLES, dense_split
 from usmo import PUSVC
 from usmo.priors import Consensus
@@ -58,16 +58,30 @@ class Row(NamedTuple):
 Rows = dict[Key, Row]
 
 
-def settings_of(X: Any, labels: np.ndarray, share: float) -> Iterator[tuple[str, str, Setting]]:
-    """Scenario, "true" or "estimated", and the setting; ``share`` is the true share of positives among U."""
+class Plan(NamedTuple):
+    """The measurements asked for."""
+
+    tables: list[str]
+    draws: range
+    scenarios: list[str]
+    priors: list[str]
+    methods: list[str]
+
+    def keys(self, table: str, draw: int) -> list[Key]:
+        """The measurements of a draw of a table."""
+        return [Key(table, draw, s, p, m) for s in self.scenarios for p in self.priors for m in self.methods]
+
+
+def setting_of(X: Any, labels: np.ndarray, share: float, scenario: str, prior: str) -> Setting:
+    """The setting of a scenario with the true or the estimated prior; ``share`` is that of positives among U."""
     n, p = int((labels == 0).sum()), int((labels == 1).sum())
-    for scenario in SCENARIOS:
-        extra = p if scenario == "censored" else 0  # there the prior counts the labelled rows too
-        true = (share * n + extra) / (n + extra)
-        estimate = Consensus(scenario=scenario, random_state=0).fit(X, labels).prior_
-        for name, prior in zip(PRIORS, (true, float(estimate)), strict=True):
-            of_u = (prior * (n + extra) - extra) / n
-            yield scenario, name, Setting(scenario, prior, float(np.clip(of_u, 1 / n, 1 - 1 / n)))
+    extra = p if scenario == "censored" else 0  # there the prior counts the labelled rows too
+    if prior == "true":
+        value = (share * n + extra) / (n + extra)
+    else:
+        value = float(Consensus(scenario=scenario, random_state=0).fit(X, labels).prior_)
+    of_u = (value * (n + extra) - extra) / n
+    return Setting(scenario, value, float(np.clip(of_u, 1 / n, 1 - 1 / n)))
 
 
 def measured(truth: np.ndarray, scores: np.ndarray, share: float) -> list[float]:
@@ -78,31 +92,23 @@ def measured(truth: np.ndarray, scores: np.ndarray, share: float) -> list[float]
     return [float(v) for v in (roc_auc_score(truth, scores), f1, average_precision_score(truth, scores))]
 
 
-def measure(table: str, draw: int, methods: list[str], known: Rows) -> Iterator[tuple[Key, Row]]:
-    """Measure what is missing of a draw of a table."""
-    every = [Key(table, draw, *rest) for rest in _combinations(methods)]
-    if all(key in known for key in every):
-        return
+def measure(keys: list[Key]) -> Iterator[tuple[Key, Row]]:
+    """Measure methods on one draw of a table. Those that do not use the prior are fitted once."""
+    table, draw = keys[0][:2]
     X, labels, share, truth, test, test_truth = dense_split(table, draw, POSITIVES[draw % len(POSITIVES)])
     fitted: dict[str, tuple[Any, float]] = {}
-    for scenario, prior, setting in settings_of(X, labels, share):
-        for name in methods:
-            key = Key(table, draw, scenario, prior, name)
-            if key in known:
-                continue
-            if name not in fitted:
-                began = time.perf_counter()
-                scores = METHODS[name].fit(X, labels, test, draw, setting)
-                fitted[name] = scores, time.perf_counter() - began
-            (on_u, on_test), seconds = fitted.pop(name) if METHODS[name].uses_prior else fitted[name]
-            yield (
-                key,
-                Row([*measured(truth, on_u, setting.share), float(roc_auc_score(test_truth, on_test))], seconds),
-            )
-
-
-def _combinations(methods: list[str]) -> Iterator[tuple[str, str, str]]:
-    return ((s, p, m) for s in SCENARIOS for p in PRIORS for m in methods)
+    settings: dict[tuple[str, str], Setting] = {}
+    for key in keys:
+        which = key.scenario, key.prior
+        if which not in settings:
+            settings[which] = setting_of(X, labels, share, *which)
+        setting, method = settings[which], METHODS[key.method]
+        if key.method not in fitted or method.uses_prior:
+            began = time.perf_counter()
+            scores = method.fit(X, labels, test, draw, setting if method.uses_prior else None)
+            fitted[key.method] = scores, time.perf_counter() - began
+        (on_u, on_test), seconds = fitted[key.method]
+        yield key, Row([*measured(truth, on_u, setting.share), float(roc_auc_score(test_truth, on_test))], seconds)
 
 
 def read(results: Path) -> Rows:
@@ -111,19 +117,14 @@ def read(results: Path) -> Rows:
     return {Key(*key): Row(*row) for key, row in map(json.loads, lines)}
 
 
-def averaged(
-    rows: Rows, tables: list[str], methods: list[str], draws: range, scenario: str, prior: str
-) -> np.ndarray:
+def averaged(rows: Rows, plan: Plan, scenario: str, prior: str) -> np.ndarray:
     """Measures and seconds, tables × methods, mean over the draws."""
-    return np.array(
-        [
-            [
-                np.mean([[*row.measures, row.seconds] for row in cells], axis=0)
-                for cells in ([rows[Key(t, d, scenario, prior, m)] for d in draws] for m in methods)
-            ]
-            for t in tables
-        ]
-    )
+
+    def mean(table: str, method: str) -> np.ndarray:
+        cells = [rows[Key(table, draw, scenario, prior, method)] for draw in plan.draws]
+        return np.mean([[*row.measures, row.seconds] for row in cells], axis=0)
+
+    return np.array([[mean(table, method) for method in plan.methods] for table in plan.tables])
 
 
 def summarise(values: np.ndarray, methods: list[str]) -> None:
@@ -142,35 +143,32 @@ def summarise(values: np.ndarray, methods: list[str]) -> None:
         print(f"{method:28s}" + "".join(f"{cell:>22s}" for cell in cells) + f"{values[:, k, 4].mean():10.2f}")
 
 
-def show(rows: Rows, tables: list[str], methods: list[str], draws: range) -> None:
-    """Print means for each setting and over all, by number of positives, and the tables where others are ahead."""
-    every = {
-        (s, p): averaged(rows, tables, methods, draws, s, p) for s in SCENARIOS for p in PRIORS
-    }  # fmt: skip
+def show(rows: Rows, plan: Plan) -> None:
+    """Print means for each setting and over all, by number of positives, and AUC by table."""
+    every = {(s, p): averaged(rows, plan, s, p) for s in plan.scenarios for p in plan.priors}
     for (scenario, prior), values in every.items():
-        print(f"\n{scenario}, {prior} prior, {len(tables)} tables, draws {draws.start} to {draws.stop - 1}")
-        summarise(values, methods)
+        print(f"\n{scenario}, {prior} prior, {len(plan.tables)} tables, draws {[*plan.draws]}")
+        summarise(values, plan.methods)
     mean = np.mean(list(every.values()), axis=0)
-    print("\nmean of the four")
-    summarise(mean, methods)
-    print("\nAUC on U, case-control, true prior, by the number of labelled positives")
+    print("\nmean of these settings")
+    summarise(mean, plan.methods)
+    print("\nAUC on U by the number of labelled positives")
     for k, number in enumerate(POSITIVES):
-        own = [d for d in draws if d % len(POSITIVES) == k]
+        own = [draw for draw in plan.draws if draw % len(POSITIVES) == k]
         if own:
-            values = averaged(
-                rows, tables, methods, range(own[0], draws.stop, len(POSITIVES)), *SCENARIOS[:1], "true"
-            )
-            print(
-                f"{number:4d}  "
-                + "  ".join(f"{m} {v:.4f}" for m, v in zip(methods, values[:, :, 0].mean(0), strict=True))
-            )
-    others = [k for k, m in enumerate(methods) if m not in OURS]
-    if others and methods[0] in OURS:
-        print(f"\nAUC on U of {methods[0]} and of the best other method, mean of the four")
-        for table, aucs in zip(tables, mean[:, :, 0], strict=True):
-            best = max(others, key=lambda k, aucs=aucs: aucs[k])
-            mark = "  below" if aucs[0] < aucs[best] - CLOSE else ""
-            print(f"{table:16s}{aucs[0]:.3f}  {aucs[best]:.3f} {methods[best]}{mark}")
+            part = plan._replace(draws=range(own[0], plan.draws.stop, len(POSITIVES)))
+            auc = np.mean([averaged(rows, part, *setting)[:, :, 0].mean(axis=0) for setting in every], axis=0)
+            print(f"{number:4d}  " + "  ".join(f"{m} {v:.4f}" for m, v in zip(plan.methods, auc, strict=True)))
+    print("\nAUC on U by table, mean of these settings")
+    for table, aucs in zip(plan.tables, mean[:, :, 0], strict=True):
+        print(f"{table:16s}" + " ".join(f"{auc:.3f}" for auc in aucs))
+    others = [k for k, method in enumerate(plan.methods) if method in TREES or method in MACHINES]
+    if others:
+        behind = mean[:, others, 0].max(axis=1) - mean[:, 0, 0]
+        names = [f"{plan.tables[t]} ({behind[t]:.3f})" for t in np.flatnonzero(behind > CLOSE)]
+        print(
+            f"\n{plan.methods[0]} is more than {CLOSE} below the best other method on: {', '.join(names) or 'none'}"
+        )
 
 
 def main() -> None:
@@ -178,6 +176,8 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--first", type=int, default=10, help="first draw")
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES), metavar="TABLE")
+    parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
+    parser.add_argument("--priors", nargs="+", choices=PRIORS, default=list(PRIORS))
     parser.add_argument(
         "--methods", nargs="+", choices=METHODS, default=[*OURS, *TREES], metavar="METHOD", help=", ".join(METHODS)
     )
@@ -185,16 +185,19 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     PUSVC(0.5, kernel="forest+rbf").fit(np.arange(8.0)[:, None], np.arange(8) % 2)  # compiles
-    rows = read(options.results)
     draws = range(options.first, options.first + options.draws)
+    plan = Plan(options.tables, draws, options.scenarios, options.priors, options.methods)
     options.results.parent.mkdir(parents=True, exist_ok=True)
+    rows = read(options.results)
     for draw in draws:
-        for table in options.tables:
-            with options.results.open("a") as file:
-                for key, row in measure(table, draw, options.methods, rows):
-                    rows[key] = row
-                    file.write(json.dumps([key, row]) + "\n")
-    show(rows, options.tables, options.methods, draws)
+        for table in plan.tables:
+            missing = [key for key in plan.keys(table, draw) if key not in rows]
+            if missing:
+                with options.results.open("a") as file:
+                    for key, row in measure(missing):
+                        rows[key] = row
+                        file.write(json.dumps([key, row]) + "\n")
+    show(rows, plan)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from usmo.core.labels import check_class_weight
 from usmo.core.table import Table
 from usmo.core.targets import known_values, label_rule, validate_labelled
+from usmo.fitting.default_lam import default_lam
 from usmo.fitting.select import Selection, select
 from usmo.fitting.specification import Specification
 from usmo.kernels.gamma import forest_gamma, resolve_gamma
@@ -140,15 +141,10 @@ def choose(table: Table, spec: Specification, prior: Any, lam: Any) -> Choices:
     else:
         value, interval = (float(prior), None) if prior != "estimate" else estimate_prior(table, spec)
     if lam != "cv":
-        return Choices(value, resolve_lam(lam, spec), interval)
+        return Choices(value, default_lam(table, spec) if lam == "auto" else float(lam), interval)
     announce(LAMBDA)
     selection = select(table, spec, value, seed=spec.seed)
     return Choices(value, selection.lam, interval, selection)
-
-
-def resolve_lam(lam: Any, spec: Specification) -> float:
-    """λ as given, or the default of the kernel."""
-    return spec.default_lam if lam == "auto" else float(lam)
 
 
 def estimate_prior(table: Table, spec: Specification) -> tuple[float, tuple[float, float]]:

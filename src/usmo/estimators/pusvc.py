@@ -61,8 +61,9 @@ class PUSVC(KernelPUClassifier):
         ``scenario="censored"``. "estimate" uses :class:`usmo.priors.Consensus`, on a random sample of at most 20,000
         labelled and 20,000 unlabelled rows.
     lam : float, "auto" or "cv", default="auto"
-        Regularisation λ. "auto" is 0.05 for kernels of learned trees and 0.005 for others. "cv" chooses
-        it by the PU risk of held-out rows (:mod:`usmo.fitting.select`).
+        Regularisation λ. "auto" is 2/n for n unlabelled rows, at least 0.001 (:mod:`usmo.fitting.default_lam`); for
+        kernels of learned trees it is 0.05 and for the linear kernel 0.01. "cv" chooses it by the PU risk of held-out
+        rows (:mod:`usmo.fitting.select`).
     kernel : {"linear", "rbf", "poly", "sigmoid", "forest", "forest+rbf", "precomputed"} or callable, default="rbf"
         "forest" learns the kernel from the table: trees are grown to tell labelled from unlabelled rows, and k(x, y) is
         the share of trees in which x and y have the same leaf. "forest+rbf" is half of that plus half of rbf on

@@ -89,3 +89,9 @@ def distinct_rows(
     ends = np.cumsum(mass)
     count = np.diff(np.floor(ends / ends[-1] * most + 0.382), prepend=0.0)
     return chosen[count > 0], count[count > 0]
+
+
+def effective_rows(mass: Array) -> float:
+    """The number of rows of equal weight that tell as much: (Σm)²/Σm²."""
+    share = mass / mass.max()
+    return float(share.sum() ** 2 / (share @ share))

@@ -101,6 +101,6 @@ VARIANTS = {
         ("three draws of trees", variants.several),
         ("with votes", variants.with_votes),
     )
-}
+} | {f"PUSVC rbf, λ = {lam:g}": _ours(PUSVC, lam=lam) for lam in (0.02, 0.005, 0.001)}
 
 METHODS = {**OURS, **TREES, **MACHINES, **VARIANTS}

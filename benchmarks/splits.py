@@ -31,8 +31,8 @@ def split(name: str, draw: int, n_positives: int | None = None) -> Split:
     """X, labels, prior, the truth of the unlabelled rows, held-out rows and their truth.
 
     Small tables: a third of the rows is held out. Large tables: 4,000 unlabelled and 4,000 held-out rows. Columns of
-    large tables and of those of scikit-learn are standardised, those of images are not. ``n_positives`` are labelled, at
-    most half of those that are there; None is a fifth of them, and 100 in large tables.
+    large tables and of those of scikit-learn are standardised, those of images are not. ``n_positives`` are labelled,
+    at most half of those that are there; None is a fifth of them, and 100 in large tables.
     """
     rng = np.random.default_rng(draw)
     X, positive = _loaded(name)

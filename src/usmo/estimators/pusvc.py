@@ -68,8 +68,8 @@ class PUSVC(KernelPUClassifier):
         "forest" learns the kernel from the table: trees are grown to tell labelled from unlabelled rows, and k(x, y) is
         the share of trees in which x and y have the same leaf. "forest+rbf" is half of that plus half of rbf on
         standardised columns. Both need no scaling. Over 20 tables they rank better than rbf on average (``python -m
-        benchmarks.forest``). The fit is exact for the trees that were grown. A callable takes two sets of rows and
-        returns the block of kernel values.
+        benchmarks.quality``), on images worse. The fit is exact for the trees that were grown. A callable takes two
+        sets of rows and returns the block of kernel values.
     gamma : {"scale", "auto"} or float, default="scale"
         Kernel coefficient, as in :class:`sklearn.svm.SVC`: "scale" is 1 / (n_features · X.var()), with the
         rows weighted by ``sample_weight``, "auto" is 1 / n_features. For "forest+rbf" it is the γ on standardised

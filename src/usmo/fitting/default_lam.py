@@ -20,9 +20,9 @@ _FOREST_LAM = 5e-2
 benchmarks.forest trees``)."""
 
 _ROWS_LAM = 2.0
-"""λ times the number of rows, for other kernels. Against λ = 0.005 it gains 0.0004 of AUC and 0.005 of F1 over 20 tables
-and three draws, 0.002 and 0.026 over ten digits (``python -m benchmarks.quality --methods "PUSVC rbf" "PUSVC rbf, λ =
-0.005"``)."""
+"""λ times the number of rows, for other kernels. Against λ = 0.005 it gains 0.0004 of AUC and 0.005 of F1 over 20
+tables and three draws, 0.002 and 0.026 over ten digits (``python -m benchmarks.quality --methods "PUSVC rbf" "PUSVC
+rbf, λ = 0.005"``)."""
 
 _MOST_ROWS = 2000
 """More rows than that do not lower λ: with 4,000 rows, noisy tables lose by a smaller one."""

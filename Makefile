@@ -8,7 +8,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 export USMO_DATA ?= $(realpath ../shared/data)
 
-.PHONY: demo test docs dist test-wheel test-oldest test-newest fuzz test-sklearn bench bench-use-cases bench-foundation bench-linear bench-priors bench-selection bench-sizes bench-reading bench-dask bench-review bench-tools reproduce clean
+.PHONY: demo test docs dist test-wheel test-oldest test-newest fuzz test-sklearn bench bench-quality bench-use-cases bench-foundation bench-linear bench-priors bench-selection bench-sizes bench-reading bench-dask bench-review bench-tools reproduce clean
 
 demo: $(READY)
 	MPLBACKEND=Agg $(PY) examples/digits.py --save out/demo.png
@@ -96,6 +96,13 @@ bench-priors: $(READY) bench-tools
 bench-selection: $(READY) bench-tools
 	$(PY) -m benchmarks.selection
 	$(PY) -m benchmarks.defaults
+
+# Our kernels against other methods on 20 tables (hours; continues out/quality.jsonl), parameters and time of learned kernels
+bench-quality: $(READY) bench-tools
+	$(PY) -m benchmarks.quality --draws 10
+	$(PY) -m benchmarks.forest choice
+	$(PY) -m benchmarks.forest tiles
+	$(PY) -m benchmarks.forest large
 
 # PUOutlierDetector and OpenSetPUSVC against what users would pick
 bench-use-cases: $(READY) bench-tools

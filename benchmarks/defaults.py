@@ -1,7 +1,7 @@
 """Default parameters: python -m benchmarks.defaults [--draws 2]   (USMO_DATA set, extra usmo-learn[bench])
 
 ``PUSVC().fit(X, y)`` against every classifier of pulearn with its own defaults, on the 17 tables split as in
-``benchmarks.quality``; F1 and AUC on the unlabelled rows. Classifiers of pulearn get what they need: nnPU
+``benchmarks.splits``; F1 and AUC on the unlabelled rows. Classifiers of pulearn get what they need: nnPU
 the true prior (``PUSVC`` estimates it), the Elkan-Noto wrappers an ``SVC(probability=True)``, the weighted one the
 counts of rows.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.svm import SVC
 
-from benchmarks.quality import split
+from benchmarks.splits import split
 from usmo import PUSVC
 from usmo.datasets import LARGE, SMALL
 

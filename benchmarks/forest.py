@@ -1,16 +1,13 @@
-"""Learned kernels against other methods: python -m benchmarks.forest COMMAND [--draws 2] [--first 2]   (USMO_DATA set)
+"""Learned kernels, their parameters and their time: python -m benchmarks.forest COMMAND [--draws 2]   (USMO_DATA set)
 
-    quality   PUSVC with the kernels "forest", "forest+rbf" and "rbf" against trees, boosting and logistic regression
     trees     the parameters of the trees, γ and λ
-    training  scores of unlabelled rows from the model that saw them, and from models that did not (cross-fitted)
     choice    how often the held-out AUC of labelled against unlabelled rows picks a kernel within 0.005 of the best
     tiles     entries per second of leaf and rbf tiles, and the time of a fit of 10,000 rows against PU bagging
     large     fits of 100,000 to 1,000,000 rows × 10 columns with 100 trees
 
-20 tables: those of ``benchmarks.quality`` and scikit-learn's breast cancer, digits (3 against the rest) and wine, with
-the true prior. AUC and F1 are those of the unlabelled training rows (U) and of held-out rows; F1 calls the share π of
-the rows positive, for every method. Scores of other methods on U are out of bag or cross-fitted. The parameters of the
-trees and γ were chosen by draw 0 of these tables, so ``quality`` and ``training`` begin at draw 2 by default.
+``benchmarks.quality`` compares them with other methods. ``trees`` and ``choice`` use the 20 tables of
+``benchmarks.splits`` with the true prior. AUC and F1 are those of the unlabelled rows (U); F1 calls the share π of them
+positive. The parameters of the trees and γ were chosen by draw 0, so ``choice`` begins at draw 2 by default.
 """
 
 from __future__ import annotations
@@ -19,100 +16,16 @@ import argparse
 import resource
 import time
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
-from sklearn.datasets import load_breast_cancer, load_digits, load_wine
-from sklearn.metrics import f1_score, roc_auc_score
-from sklearn.model_selection import StratifiedKFold
-from sklearn.preprocessing import StandardScaler
+from sklearn.metrics import roc_auc_score
 
-from benchmarks.quality import split
-from benchmarks.rivals import table_methods
+from benchmarks.quality import measured
+from benchmarks.rivals import tables
+from benchmarks.splits import TABLES, dense_split
 from usmo import PUSVC, PUSVCCV, path
-from usmo.datasets import LARGE, SMALL, make_pu
 from usmo.kernels import forest, leaf_matrix
-
-SKLEARN = {"breast cancer": (load_breast_cancer, 1), "digits": (load_digits, 3), "wine": (load_wine, 1)}
-"""Tables of scikit-learn and their positive class."""
-
-TABLES = (*SMALL, *LARGE, *SKLEARN)
-
-Task = tuple[Any, np.ndarray, float, np.ndarray, Any, np.ndarray]
-
-
-def task(name: str, draw: int) -> Task:
-    """X, labels, prior, the truth of the unlabelled rows, held-out rows and their truth; dense."""
-    if name not in SKLEARN:
-        X, labels, prior, truth, test, test_truth = split(name, draw)
-        X, test = (A.toarray() if hasattr(A, "toarray") else A for A in (X, test))
-        return X, labels, prior, truth, test, test_truth
-    load, positive = SKLEARN[name]
-    X, y = load(return_X_y=True)
-    order = np.random.default_rng(draw).permutation(len(y))
-    held, rest = order[: len(y) // 3], order[len(y) // 3 :]
-    labels, prior = make_pu((y[rest] == positive).astype(int), fraction=0.2, random_state=draw)
-    scaler = StandardScaler().fit(X[rest])
-    unlabelled = labels == 0
-    return (
-        scaler.transform(X[rest]), labels, prior, y[rest][unlabelled] == positive, scaler.transform(X[held]),
-        y[held] == positive,
-    )  # fmt: skip
-
-
-def measured(truth: np.ndarray, scores: np.ndarray, prior: float) -> tuple[float, float]:
-    """AUC, and F1 if the share ``prior`` of the rows is called positive."""
-    called = np.zeros(len(scores), dtype=bool)
-    called[np.argsort(-scores, kind="stable")[: round(prior * len(scores))]] = True
-    return roc_auc_score(truth, scores), f1_score(truth, called, zero_division=0)
-
-
-def ours(**parameters: Any) -> Callable[..., Any]:
-    """A method of ours: scores of U and of held-out rows."""
-
-    def fit(X: Any, labels: np.ndarray, prior: float, test: Any, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        model = PUSVC(prior, random_state=seed, **parameters).fit(X, labels)
-        return model.decision_function(X[labels == 0]), model.decision_function(test)
-
-    return fit
-
-
-def compare(methods: dict[str, Callable[..., Any]], draws: range) -> None:
-    """Run methods on all tables; print AUC of U per table, then means and mean ranks."""
-    values = np.zeros((len(TABLES), len(methods), 4))
-    seconds = np.zeros(len(methods))
-    for row, name in enumerate(TABLES):
-        for draw in draws:
-            X, labels, prior, truth, test, test_truth = task(name, draw)
-            for k, fit in enumerate(methods.values()):
-                began = time.perf_counter()
-                on_u, on_test = fit(X, labels, prior, test, draw)
-                seconds[k] += (time.perf_counter() - began) / (len(draws) * len(TABLES))
-                share = float(test_truth.mean())
-                values[row, k] += np.array([*measured(truth, on_u, prior), *measured(test_truth, on_test, share)])
-        values[row] /= len(draws)
-        print(f"{name:16s}" + " ".join(f"{value:.3f}" for value in values[row, :, 0]), flush=True)
-    ranks = np.stack([np.stack([rankdata(-np.round(t[:, j], 4)) for j in range(4)], axis=1) for t in values])
-    heads = [f"{measure} {rows}" for rows in ("U", "held out") for measure in ("AUC", "F1")]
-    print(f"\n{'mean (mean rank ± deviation)':30s}" + "".join(f"{head:>22s}" for head in heads) + "   seconds")
-    for k, method in enumerate(methods):
-        cells = (
-            f"{values[:, k, j].mean():.4f} ({ranks[:, k, j].mean():.1f} ± {ranks[:, k, j].std():.1f})"
-            for j in range(4)
-        )
-        print(f"{method:30s}" + "".join(f"{cell:>22s}" for cell in cells) + f"{seconds[k]:10.2f}")
-
-
-def quality(draws: range) -> None:
-    methods: dict[str, Callable[..., Any]] = {
-        "PUSVC forest+rbf": ours(kernel="forest+rbf"),
-        "PUSVC forest": ours(kernel="forest"),
-        "PUSVC rbf": ours(),
-    }
-    compare(methods | table_methods(), draws)
-
 
 SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("as they are", {}),
@@ -140,36 +53,14 @@ def trees(draws: range) -> None:
         sums = np.zeros((len(LAMS), 2))
         for table in TABLES:
             for draw in draws:
-                X, labels, prior, truth, _, _ = task(table, draw)
+                X, labels, prior, truth, _, _ = dense_split(table, draw)
                 factor = gamma if isinstance(gamma, str) else gamma / X.shape[1]
                 base = PUSVC(prior, kernel=kernel, gamma=factor, random_state=draw)
                 models = path(base, X, labels, lams=LAMS)
-                sums += [measured(truth, m.decision_function(X[labels == 0]), prior) for m in models]
+                sums += [measured(truth, m.decision_function(X[labels == 0]), prior)[:2] for m in models]
         sums /= len(TABLES) * len(draws)
         cells = "  ".join(f"λ {lam:g}: {auc:.4f} {f1:.4f}" for lam, (auc, f1) in zip(LAMS, sums, strict=True))
         print(f"{kernel:11s} {text:30s} {cells}", flush=True)
-
-
-def cross_fitted(kernel: str) -> Callable[..., Any]:
-    """Scores of each unlabelled row from one of five models that did not see it."""
-
-    def fit(X: Any, labels: np.ndarray, prior: float, test: Any, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        scores, on_test = np.zeros(len(labels)), np.zeros(len(test))
-        for kept, held in StratifiedKFold(5, shuffle=True, random_state=seed).split(X, labels):
-            kept = np.union1d(kept, np.flatnonzero(labels == 1))
-            model = PUSVC(prior, kernel=kernel, random_state=seed).fit(X[kept], labels[kept])
-            scores[held] = model.decision_function(X[held])
-            on_test += model.decision_function(test) / 5
-        return scores[labels == 0], on_test
-
-    return fit
-
-
-def training(draws: range) -> None:
-    methods: dict[str, Callable[..., Any]] = {}
-    for kernel in ("forest", "forest+rbf"):
-        methods |= {kernel: ours(kernel=kernel), f"{kernel}, cross-fitted": cross_fitted(kernel)}
-    compare(methods, draws)
 
 
 CANDIDATES = ("forest+rbf", "forest", "rbf", "linear")
@@ -180,7 +71,7 @@ def choice(draws: range) -> None:
     rows = []
     for name in TABLES:
         for draw in draws:
-            X, labels, prior, truth, test, test_truth = task(name, draw)
+            X, labels, prior, truth, test, test_truth = dense_split(name, draw)
             search = PUSVCCV(PUSVC(prior, random_state=draw), kernels=CANDIDATES, lams="auto", random_state=draw)
             picked = search.fit(X, labels).kernel_choice_.chosen
             models = [PUSVC(prior, kernel=kernel, random_state=draw).fit(X, labels) for kernel in CANDIDATES]
@@ -245,14 +136,12 @@ def tiles(draws: range) -> None:
         speed = f"{out.size / best / 1e9:.2f}·10⁹ entries per second"
         print(f"{name:11s} {speed}, a fit {fit:.2f} s, {model.kernel_rows_:.0f} kernel rows")
     began = time.perf_counter()
-    table_methods()["PU bagging of trees"](X, labels, 0.3, X[:10], 0)
+    tables.pu_bagging(X, labels, X[:10], 0)
     print(f"PU bagging of 300 trees {time.perf_counter() - began:.2f} s")
 
 
 if __name__ == "__main__":
-    commands = {
-        "quality": quality, "trees": trees, "training": training, "choice": choice, "tiles": tiles, "large": large
-    }  # fmt: skip
+    commands = {"trees": trees, "choice": choice, "tiles": tiles, "large": large}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("command", choices=commands)
     parser.add_argument("--draws", type=int, default=2)

@@ -20,7 +20,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import brier_score_loss, f1_score, roc_auc_score
 from sklearn.svm import SVC, LinearSVC
 
-from benchmarks.quality import split
+from benchmarks.splits import split
 from usmo import PUSVC, LinearPUSVC
 from usmo.datasets import LARGE, SMALL
 from usmo.metrics import prior_threshold

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits
 
-from benchmarks.quality import TASKS
+from benchmarks.splits import TASKS
 from usmo.datasets import LARGE, SMALL, load
 from usmo.priors import DEFAULT, ESTIMATORS
 from usmo.priors.scores import ScorePrior

@@ -1,6 +1,6 @@
 """The choice of λ and γ without negatives: python -m benchmarks.selection [--draws 2]   (USMO_DATA set)
 
-For each of the 17 tables (split as in ``benchmarks.quality``, the true prior): F1 on the unlabelled rows of the model
+For each of the 17 tables (split as in ``benchmarks.splits``, the true prior): F1 on the unlabelled rows of the model
 chosen by held-out PU risk, of the default λ, and of the best model of the same grid, chosen with all labels (oracle);
 and the time of the choice with the final fit, relative to one fit at the chosen λ. Then mean F1 for each λ with the
 threshold at the prior and at 0.
@@ -15,7 +15,7 @@ import warnings
 import numpy as np
 from sklearn.metrics import f1_score, roc_auc_score
 
-from benchmarks.quality import split
+from benchmarks.splits import split
 from usmo import PUSVC, PUSVCCV, path
 from usmo.datasets import LARGE, SMALL
 from usmo.fitting.select import LAMS

@@ -1,4 +1,4 @@
-"""One-class SVM on the labelled positives, thresholded so that a share π of the unlabelled rows is positive."""
+"""One-class SVM on the labelled positives."""
 
 from __future__ import annotations
 
@@ -9,6 +9,4 @@ from sklearn.svm import OneClassSVM
 
 
 def fit(X: Any, labels: np.ndarray, prior: float, seed: int) -> Any:
-    model = OneClassSVM(nu=0.1).fit(X[labels == 1])
-    threshold = np.quantile(model.decision_function(X[labels == 0]), 1.0 - prior)
-    return lambda Y: model.decision_function(Y) - threshold
+    return OneClassSVM(nu=0.1).fit(X[labels == 1]).decision_function

@@ -1,6 +1,6 @@
 """Methods for tables that tell labelled from unlabelled rows: trees, boosting, logistic regression.
 
-Each has ``fit(X, labels, prior, test, seed)`` and returns scores of the unlabelled rows, from models that did not see
+Each function of ``(X, labels, test, seed)`` returns scores of the unlabelled rows, from models that did not see
 them (out of bag or five-fold cross-fitted), and of held-out rows.
 """
 
@@ -22,9 +22,7 @@ Scores = tuple[np.ndarray, np.ndarray]
 TREES = 300
 
 
-def pu_bagging(
-    X: Any, labels: np.ndarray, prior: float, test: Any, seed: int, max_features: Any = None
-) -> Scores:  # fmt: skip
+def pu_bagging(X: Any, labels: np.ndarray, test: Any, seed: int, max_features: Any = None) -> Scores:
     """Trees on all labelled rows against as many unlabelled ones, drawn with replacement; scores out of bag."""
     rng = np.random.default_rng(seed)
     X, test = X.astype(np.float32), test.astype(np.float32)
@@ -43,7 +41,7 @@ def pu_bagging(
     return total / np.maximum(count, 1), held / TREES
 
 
-def random_forest(X: Any, labels: np.ndarray, prior: float, test: Any, seed: int) -> Scores:
+def random_forest(X: Any, labels: np.ndarray, test: Any, seed: int) -> Scores:
     """A random forest with balanced draws; scores out of bag."""
     model = RandomForestClassifier(
         TREES, min_samples_leaf=3, class_weight="balanced_subsample", oob_score=True, random_state=seed
@@ -58,13 +56,13 @@ def _cross_fitted(model: Any, X: Any, labels: np.ndarray, test: Any, seed: int) 
     return scores[labels == 0], model.fit(X, labels).predict_proba(test)[:, 1]
 
 
-def boosting(X: Any, labels: np.ndarray, prior: float, test: Any, seed: int) -> Scores:
+def boosting(X: Any, labels: np.ndarray, test: Any, seed: int) -> Scores:
     """Histogram gradient boosting with balanced classes, cross-fitted."""
     model = HistGradientBoostingClassifier(class_weight="balanced", random_state=seed)
     return _cross_fitted(model, X, labels, test, seed)
 
 
-def logistic(X: Any, labels: np.ndarray, prior: float, test: Any, seed: int) -> Scores:
+def logistic(X: Any, labels: np.ndarray, test: Any, seed: int) -> Scores:
     """Logistic regression on standardised columns with balanced classes, cross-fitted."""
     model = make_pipeline(StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=300))
     return _cross_fitted(model, X, labels, test, seed)

@@ -4,10 +4,11 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import usmo
-from tests.dask.clusters import lazy, lazy_csr, random_rows, threads
-from usmo.dask import LinearPUSVC
+from tests.dask.clusters import lazy, lazy_csr, processes, random_rows, threads
+from usmo.dask import PUSVC, LinearPUSVC
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +64,45 @@ def test_column_numbers_are_not_stored_as_names(client):
     model = LinearPUSVC(0.3).fit(dd.from_pandas(frame, npartitions=2), dd.from_pandas(pd.Series(y), npartitions=2))
     assert not hasattr(model, "feature_names_in_")
     np.testing.assert_allclose(model.local().decision_function(frame), model.decision_function(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["forest", "forest+rbf"])
+def test_models_of_learned_trees_predict_on_the_cluster(client, kernel, tmp_path):
+    X, y = random_rows()
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    local = usmo.PUSVC(0.3, kernel=kernel, n_trees=20).fit(frame[::3], y[::3])
+    local.save(tmp_path / "model.usmo")
+    model = PUSVC.from_local(usmo.load(tmp_path / "model.usmo"))
+    assert model.get_params() == local.get_params()
+    f = local.decision_function(frame)
+    for table in (lazy(X), dd.from_pandas(frame, npartitions=4)):
+        np.testing.assert_allclose(model.decision_function(table).compute(), f, atol=1e-12)
+        np.testing.assert_allclose(model.predict_proba(table).compute(), local.predict_proba(frame), atol=1e-12)
+    which, _ = model.rank(lazy(X), 10)
+    np.testing.assert_allclose(f[which.compute()], np.sort(f)[::-1][:10], atol=1e-12)
+    model.save(tmp_path / "again.usmo")
+    assert (tmp_path / "again.usmo").read_bytes() == (tmp_path / "model.usmo").read_bytes()
+
+
+def test_model_files_are_read_by_worker_processes(tmp_path):
+    X, y = random_rows()
+    local = usmo.PUSVC(0.3, kernel="forest+rbf", n_trees=20).fit(X, y)
+    path = tmp_path / "model.usmo"
+    local.save(path)
+
+    def scored(part):
+        return usmo.load(path).decision_function(part)
+
+    with processes():
+        values = lazy(X).map_blocks(scored, drop_axis=1, meta=np.empty(0)).compute()
+        sent = PUSVC.from_local(local).decision_function(lazy(X)).compute()
+    np.testing.assert_allclose(values, local.decision_function(X), atol=1e-12)
+    np.testing.assert_allclose(sent, local.decision_function(X), atol=1e-12)
+
+
+def test_only_fitted_models_of_one_machine_become_those_of_a_cluster():
+    X, y = random_rows()
+    with pytest.raises(TypeError, match="model must be a PUSVC of usmo, got LinearPUSVC"):
+        PUSVC.from_local(usmo.LinearPUSVC(0.3).fit(X, y))
+    with pytest.raises(NotFittedError):
+        PUSVC.from_local(usmo.PUSVC(0.3))

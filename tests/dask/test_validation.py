@@ -143,8 +143,16 @@ def test_parameters_that_do_not_go_together_are_refused(client, tmp_path):
         LinearPUSVC(0.3, checkpoint=tmp_path / "x").fit(X, y)
     with pytest.raises(ValueError, match=r"n_components must be at most 4000 on a cluster, got 5000"):
         PUSVC(0.3, approximation="rff", n_components=5000).fit(lazy(X), lazy(y))
-    with pytest.raises(ValueError, match=r"kernel='forest' is not for a cluster"):
-        PUSVC(0.3, kernel="forest").fit(lazy(X), lazy(y))
+
+
+@pytest.mark.parametrize("kernel", ["forest", "forest+rbf", "linear", "precomputed"])
+def test_kernels_that_are_not_for_a_cluster_are_refused_before_any_work(client, kernel):
+    def fail():
+        raise AssertionError("a part of the table was computed")
+
+    parts = da.from_delayed(dask.delayed(fail)(), shape=(10, 5), dtype=float)
+    with pytest.raises(ValueError, match=f"kernel={kernel!r} is not for a cluster".replace("+", r"\+")):
+        PUSVC(0.3, kernel=kernel).fit(parts, parts[:, 0])
 
 
 def test_error_without_a_client_tells_how_to_make_one():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.oracles import random_table
+from tests.oracles import random_table, rbf
 from usmo import PUSVC
 from usmo.estimators.compression import greedy_projection
 from usmo.kernels.kernel import Kernel
@@ -56,6 +56,44 @@ def test_projection_is_the_nearest_function_of_the_span():
     direct = np.linalg.solve(K[np.ix_(rows, rows)], K[rows] @ alpha)
     np.testing.assert_allclose(coefficients, direct, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(error, K @ alpha - K[:, rows] @ coefficients, atol=1e-9)
+
+
+def test_forest_needs_no_support_vectors(fitted):
+    X, y, _ = fitted
+    model = PUSVC(0.4, kernel="forest", n_trees=20).fit(X, y)
+    small = model.compress(X)
+    assert small.support_vectors_.shape == (0, X.shape[1])
+    assert small.compression_ == (0, len(model.support_), 0.0, 0.0, 0)
+    new = np.random.default_rng(1).normal(size=(50, X.shape[1]))
+    np.testing.assert_array_equal(small.decision_function(new), model.decision_function(new))
+    assert not hasattr(small, "certificate_")
+
+
+def test_rbf_part_of_a_forest_is_projected(fitted):
+    """Against the least-squares problem in the norm of the rbf kernel, and the trees' part as it was."""
+    X, y, _ = fitted
+    model = PUSVC(0.4, kernel="forest+rbf", n_trees=20).fit(X, y)
+    small = model.compress(X, n_components=15)
+    assert len(small.support_vectors_) == 15
+    new = np.random.default_rng(1).normal(size=(50, X.shape[1]))
+    forest = model._forest
+    kept, every, rows = (
+        (A - forest.centre) * forest.scale for A in (small.support_vectors_, X[model.support_], new)
+    )
+    gamma = 1 / X.shape[1]
+    before = 0.5 * rbf(rows, every, gamma) @ model.dual_coef_[0]
+    target = 0.5 * rbf(kept, every, gamma) @ model.dual_coef_[0]
+    after = rbf(rows, kept, gamma) @ np.linalg.solve(rbf(kept, kept, gamma), target)
+    change = small.decision_function(new) - model.decision_function(new)
+    np.testing.assert_allclose(change, after - before, atol=1e-8)
+
+
+def test_max_error_of_a_forest_with_rbf_is_kept_on_the_support(fitted):
+    X, y, _ = fitted
+    model = PUSVC(0.4, kernel="forest+rbf", n_trees=20).fit(X, y)
+    small = model.compress(model.support_vectors_, max_error=0.01)
+    assert small.compression_.max_error <= 0.01 + 1e-9
+    assert len(small.support_) < 0.5 * len(model.support_)
 
 
 def test_bad_requests_are_refused(fitted):

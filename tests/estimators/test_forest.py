@@ -247,9 +247,6 @@ def test_what_does_not_go_with_trees_is_refused(table, monkeypatch):
         for approximation in ("nystroem", "rff"):
             with pytest.raises(ValueError, match=f"approximation='{approximation}' needs"):
                 PUSVC(0.4, kernel=kernel, approximation=approximation).fit(X, y)
-        model = PUSVC(0.4, kernel=kernel, n_trees=5).fit(X, y)
-        with pytest.raises(ValueError, match="compress needs a kernel evaluated on rows"):
-            model.compress(X, n_components=3)
         with pytest.raises(ValueError, match="solver='interior-point' needs kernel='linear'"):
             PUSVC(0.4, kernel=kernel, n_trees=5, solver="interior-point").fit(X, y)
         with pytest.raises(ValueError, match="kernel"):

@@ -9,7 +9,7 @@ from usmo import PUSVC, PUSVCCV, LinearPUSVC
 MODELS = [
     PUSVC(),
     PUSVC(prior=0.5, tol=1e-10),
-    PUSVC(kernel="linear", scenario="censored"),
+    PUSVC(kernel="linear", scenario="censored", tol=1e-7),
     PUSVC(kernel="forest", n_trees=20),
     PUSVC(0.5, kernel="forest+rbf", n_trees=20, tol=1e-8),
     PUSVC(approximation="nystroem", n_components=20),

@@ -68,6 +68,10 @@ MODELS = {
     "columns first": lambda X, y: PUSVC(0.4).fit(np.asfortranarray(X), y),
     "forest": lambda X, y: PUSVC(0.4, kernel="forest", n_trees=3).fit(X, y),
     "forest+rbf": lambda X, y: PUSVC(0.4, kernel="forest+rbf", n_trees=3, random_state=1).fit(X, y),
+    "compressed forest": lambda X, y: PUSVC(0.4, kernel="forest", n_trees=3).fit(X, y).compress(X),
+    "compressed forest+rbf": lambda X, y: (
+        PUSVC(0.4, kernel="forest+rbf", n_trees=3).fit(X, y).compress(X, n_components=5)
+    ),
     "csr matrix": lambda X, y: PUSVC(0.4).fit(sparse.csr_matrix(np.maximum(X, 0)), y),
     "csr array": lambda X, y: PUSVC(0.4, kernel="poly").fit(sparse.csr_array(np.maximum(X, 0)), y),
     "rff": lambda X, y: PUSVC(0.4, approximation="rff", n_components=6).fit(X, y),

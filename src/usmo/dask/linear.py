@@ -20,9 +20,10 @@ from usmo.dask.partitions import Partitions, partitions
 from usmo.dask.prediction import LazyPredictions
 from usmo.estimators.callbacks import callback_bridge
 from usmo.estimators.fit_warnings import warn_if_short
-from usmo.estimators.preparation import Choices, resolve_lam
+from usmo.estimators.preparation import Choices
 from usmo.estimators.training import replace_attributes
 from usmo.estimators.types import ClassWeight, Eta, Lam, LinearSolver, Prior, Scenario, Threshold
+from usmo.fitting.default_lam import LINEAR_LAM
 from usmo.fitting.progress import combined, printed
 
 
@@ -96,7 +97,7 @@ class LinearPUSVC(LazyPredictions, usmo.estimators.linear.LinearPUSVC):
         if self.prior == "estimate" or self.lam == "cv":
             sample, _, choices = sample_and_choose(self, table, spec)
         else:
-            choices = Choices(float(self.prior), resolve_lam(self.lam, spec))
+            choices = Choices(float(self.prior), LINEAR_LAM if self.lam == "auto" else float(self.lam))
         fit = fit_cluster(
             table, None, spec, choices.prior, choices.lam, start=self._warm_start(table.columns),
             progress=combined(

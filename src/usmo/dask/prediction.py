@@ -23,6 +23,22 @@ class LazyPredictions:
     _local: Any
     """The class of the same model on one machine."""
 
+    @classmethod
+    def from_local(cls, model: Any) -> Any:
+        """Predict on a cluster with a fitted model of one machine, as :func:`usmo.load` returns it.
+
+        The estimator predicts for Dask collections also where it cannot fit them. Models with ``kernel="forest"`` are
+        fitted to a sample of the rows on one machine.
+        """
+        if type(model) is not cls._local:
+            raise TypeError(f"model must be a {cls._local.__name__} of usmo, got {type(model).__name__}")
+        check_is_fitted(model)
+        parameters = model.get_params(deep=False)
+        estimator = cls(**parameters)
+        own = {*parameters, "_skl_callbacks"}
+        estimator.__dict__.update({name: value for name, value in vars(model).items() if name not in own})
+        return estimator
+
     def local(self) -> Any:
         """The fitted model as an estimator of :mod:`usmo`, which needs no Dask. ``save`` writes that."""
         check_is_fitted(self)

@@ -40,7 +40,8 @@ class PUSVC(LazyPredictions, usmo.estimators.pusvc.PUSVC):
     of the rows.
 
     Parameters and fitted attributes are those of :class:`usmo.PUSVC`. ``kernel`` must not be "linear" (use
-    :class:`usmo.dask.LinearPUSVC`) or "precomputed", and ``solver`` is "auto" or "blocks". Callbacks get no passes.
+    :class:`usmo.dask.LinearPUSVC`), "precomputed", "forest" or "forest+rbf", and ``solver`` is "auto" or "blocks".
+    Callbacks get no passes. :meth:`from_local` predicts with a model that was fitted on one machine, with any kernel.
     """
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, groups: Any, context: Any) -> None:
@@ -64,7 +65,8 @@ class PUSVC(LazyPredictions, usmo.estimators.pusvc.PUSVC):
             )
         if self.kernel in FORESTS:
             raise ValueError(
-                f"kernel={self.kernel!r} is not for a cluster; fit usmo.PUSVC on a sample of the rows instead"
+                f"kernel={self.kernel!r} is not for a cluster; fit usmo.PUSVC to a sample of the rows, and predict "
+                "with usmo.dask.PUSVC.from_local(model)"
             )
         check_approximation(self)
         if self.approximation is not None and self.n_components > WIDEST:

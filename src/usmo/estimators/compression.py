@@ -4,6 +4,9 @@ The projection of f = Σ α_i k(x_i, ·) on span{k(z_1, ·), …, k(z_m, ·)} in
 functions of that span it is nearest to f in the norm of the kernel. The z are chosen one after the other, each
 where the error is largest (f-greedy), in the Newton basis, which costs one kernel row and one column per z.
 
+For kernels of learned trees the leaf values hold the sums over the support vectors. "forest" needs none of them, and of
+"forest+rbf" only the rbf part is projected.
+
 S. Müller, R. Schaback. A Newton basis for kernel spaces. Journal of Approximation Theory, 2009.
 """
 
@@ -14,6 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from usmo.core.arrays import Array, Index
+from usmo.kernels.kernel import Kernel
+from usmo.kernels.leaf_matrix import LEAF_SHARE
 from usmo.kernels.matrix import KernelMatrix
 
 
@@ -72,16 +77,29 @@ def measured(before: Array, after: Array, n_components: int, n_support: int) -> 
 
 def compressed(model: Any, X: Any, n_components: int | None, max_error: float | None) -> Any:
     """A copy of a fitted PUSVC with fewer support vectors; see ``PUSVC.compress``."""
-    kernel = KernelMatrix(model.support_vectors_, model._kernel)
-    limit = len(kernel) if n_components is None else min(n_components, len(kernel))
+    n_support = len(model.support_)
+    limit = n_support if n_components is None else min(n_components, n_support)
     goal = 0.0 if max_error is None else max_error
-    rows, coefficients, _ = greedy_projection(kernel, model.dual_coef_[0], limit, goal)
+    rows, coefficients = _projected(model, limit, goal)
     small = type(model)(**model.get_params(deep=False))
     small.__dict__.update(model.__dict__)
     small.support_ = model.support_[rows]
     small.support_vectors_ = model.support_vectors_[rows]
     small.dual_coef_ = coefficients[None, :]
-    small.compression_ = measured(model.decision_function(X), small.decision_function(X), len(rows), len(kernel))
+    small.compression_ = measured(model.decision_function(X), small.decision_function(X), len(rows), n_support)
     for name in ("certificate_", "history_", "_share"):  # they describe the larger model
         small.__dict__.pop(name, None)
     return small
+
+
+def _projected(model: Any, limit: int, goal: float) -> tuple[Index, Array]:
+    """The support vectors that are kept, and their coefficients; of a forest none."""
+    kernel, alpha = model._kernel, model.dual_coef_[0]
+    if kernel.name == "forest":
+        return np.empty(0, dtype=np.intp), np.empty(0)
+    vectors, share = model.support_vectors_, 1.0
+    if kernel.name == "forest+rbf":
+        vectors, share = model._forest.standardised(vectors), 1.0 - LEAF_SHARE
+        kernel = Kernel("rbf", kernel.gamma)
+    rows, coefficients, _ = greedy_projection(KernelMatrix(vectors, kernel), share * alpha, limit, goal)
+    return rows, coefficients / share

@@ -16,6 +16,7 @@ from usmo.core.groups import group_codes
 from usmo.core.labels import check_class_weight
 from usmo.core.table import Table
 from usmo.core.targets import known_values, label_rule, validate_labelled
+from usmo.fitting.default_lam import default_lam
 from usmo.fitting.propensity import Propensity, estimate_propensity, refuse_few
 from usmo.fitting.select import Selection, select
 from usmo.fitting.specification import Specification
@@ -203,7 +204,7 @@ def choose(table: Table, spec: Specification, prior: Any, lam: Any) -> Choices:
     else:
         value, interval = (float(prior), None) if prior != "estimate" else estimate_prior(table, spec)
     if lam != "cv":
-        return Choices(value, resolve_lam(lam, spec), interval)
+        return Choices(value, default_lam(table, spec) if lam == "auto" else float(lam), interval)
     announce(LAMBDA)
     selection = select(table, spec, value, seed=spec.seed)
     return Choices(value, selection.lam, interval, selection)
@@ -228,11 +229,6 @@ def prepare_choices(model: Any, table: Table, spec: Specification, lam: Any) -> 
     announce(LAMBDA)
     selection = select(table, spec, given.prior, seed=spec.seed)
     return table, replace(given, lam=selection.lam, selection=selection)
-
-
-def resolve_lam(lam: Any, spec: Specification) -> float:
-    """λ as given, or the default of the kernel."""
-    return spec.default_lam if lam == "auto" else float(lam)
 
 
 def estimate_prior(table: Table, spec: Specification) -> tuple[float, tuple[float, float]]:

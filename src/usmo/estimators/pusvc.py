@@ -68,14 +68,15 @@ class PUSVC(KernelPUClassifier):
         ``scenario="censored"``. "estimate" uses :class:`usmo.priors.Consensus`, on a random sample of at most 20,000
         labelled and 20,000 unlabelled rows.
     lam : float, "auto" or "cv", default="auto"
-        Regularisation λ. "auto" is 0.05 for kernels of learned trees and 0.005 for others. "cv" chooses
-        it by the PU risk of held-out rows (:mod:`usmo.fitting.select`).
+        Regularisation λ. "auto" is 2/n for n unlabelled rows, at least 0.001 (:mod:`usmo.fitting.default_lam`); for
+        kernels of learned trees it is 0.05 and for the linear kernel 0.01. "cv" chooses it by the PU risk of held-out
+        rows (:mod:`usmo.fitting.select`).
     kernel : {"linear", "rbf", "poly", "sigmoid", "forest", "forest+rbf", "precomputed"} or callable, default="rbf"
         "forest" learns the kernel from the table: trees are grown to tell labelled from unlabelled rows, and k(x, y) is
         the share of trees in which x and y have the same leaf. "forest+rbf" is half of that plus half of rbf on
         standardised columns. Both need no scaling. Over 20 tables they rank better than rbf on average (``python -m
-        benchmarks.forest``). The fit is exact for the trees that were grown. A callable takes two sets of rows and
-        returns the block of kernel values.
+        benchmarks.quality``), on images worse. The fit is exact for the trees that were grown. A callable takes two
+        sets of rows and returns the block of kernel values.
     gamma : {"scale", "auto"} or float, default="scale"
         Kernel coefficient, as in :class:`sklearn.svm.SVC`: "scale" is 1 / (n_features · X.var()), with the
         rows weighted by ``sample_weight``, "auto" is 1 / n_features. For "forest+rbf" it is the γ on standardised
@@ -331,13 +332,16 @@ class PUSVC(KernelPUClassifier):
         (:mod:`usmo.estimators.compression`), until there are ``n_components`` of them or f differs by at most
         ``max_error`` on the support vectors. ``compression_`` of the copy has the largest and the mean error over
         ``X`` (give the training rows) and the number of rows whose class changes. The copy has no certificate.
+
+        The trees of "forest" and "forest+rbf" stay as they are. "forest" needs no support vectors to predict: the copy
+        has none, the same f, and needs no limit. For "forest+rbf" only the rbf part is projected.
         """
         check_is_fitted(self)
         if hasattr(self, "_map"):
             raise ValueError("compress needs support vectors, which approximation='rff' does not have")
-        if self._kernel.name in ("linear", "precomputed", *FORESTS):
+        if self._kernel.name in ("linear", "precomputed"):
             raise ValueError(f"compress needs a kernel evaluated on rows, not kernel={self._kernel.name!r}")
-        if n_components is None and max_error is None:
+        if n_components is None and max_error is None and self._kernel.name != "forest":
             raise ValueError("give n_components, max_error or both")
         if n_components is not None and n_components < 1:
             raise ValueError(f"n_components must be at least 1, got {n_components}")

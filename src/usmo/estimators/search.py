@@ -16,6 +16,7 @@ from usmo.estimators.preparation import Choices, prepare_choices, prepare_table,
 from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.training import train
 from usmo.estimators.types import Rule
+from usmo.fitting.default_lam import default_lam
 from usmo.fitting.folds import FOLDS
 from usmo.fitting.kernel_choice import KernelChoice, choose_kernel
 from usmo.fitting.select import LAMS, Selection, select
@@ -137,11 +138,12 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.kernel_choice_ = choose_kernel(table, specs, given.prior, folds=self.folds, seed=seed)
             base.set_params(kernel=self.kernel_choice_.kernel)
         spec = specification(base, table)
-        choices = replace(given, lam=spec.default_lam)
+        own = default_lam(table, spec)
+        choices = replace(given, lam=own)
         gammas = self._gammas(base, spec)
         if lams is not None or gammas is not None:
             selection = select(
-                table, spec, given.prior, gammas, lams=[spec.default_lam] if lams is None else lams, folds=self.folds,
+                table, spec, given.prior, gammas, lams=[own] if lams is None else lams, folds=self.folds,
                 rule=self.rule, seed=seed,
             )  # fmt: skip
             choices = replace(given, lam=selection.lam, selection=selection)

@@ -17,6 +17,7 @@ import numpy as np
 
 from usmo.core.arrays import Array
 from usmo.core.table import Table
+from usmo.fitting.default_lam import default_lam
 from usmo.fitting.folds import FOLDS, Folds, Trial, deal, held_out
 from usmo.fitting.specification import Specification
 
@@ -45,7 +46,7 @@ def choose_kernel(
 ) -> KernelChoice:
     """Choose one of several specifications, which differ in their kernels; each is fitted with its default λ."""
     sample = deal(table, specs[0], folds, seed)
-    trials = [Trial(spec, np.array([spec.default_lam])) for spec in specs]
+    trials = [Trial(spec, np.array([default_lam(table, spec)])) for spec in specs]
     placements = [_placements(sample, values[0]) for values in held_out(sample, trials, prior)]
     auc = np.array([own.auc for own in placements])
     error = np.array([own.difference_error(placements[0]) for own in placements])

@@ -24,6 +24,7 @@ from scipy.special import expit, logit
 from sklearn.exceptions import ConvergenceWarning
 
 from usmo.core.arrays import Array, Index, Mask
+from usmo.core.groups import check_divisible, group_folds
 from usmo.core.table import Table
 from usmo.fitting.fit import Fit, fit_table
 from usmo.fitting.label_likelihood import LabelData, LabelModel, fit_labels
@@ -176,8 +177,9 @@ def refuse_few(table: Table) -> None:
 
 
 def _sample(table: Table, seed: int) -> _Sample:
-    """Labelled and unlabelled rows, dealt to folds in the order of keys of their values, so that equal rows share one.
+    """Labelled and unlabelled rows, dealt to folds by groups, or in the order of keys of their values.
 
+    Equal rows share a fold.
     Of each kind the rows of the first ``MOST_ROWS`` keys are used, with weights that keep the weight of the kind.
     """
     rows, folds, weights = [], [], []
@@ -191,6 +193,12 @@ def _sample(table: Table, seed: int) -> _Sample:
         weights.append(np.where(is_used, w * (w.sum() / w[is_used].sum()), 0.0)[keep])
     origin, weight, fold = np.concatenate(rows), np.concatenate(weights), np.concatenate(folds)
     labelled = np.arange(len(origin)) < len(rows[0])
+    if table.groups is not None:
+        group, kind = table.groups[origin], labelled.astype(np.intp)
+        check_divisible(
+            group[labelled], group[~labelled], FOLDS, "propensity='estimate'", "give propensities instead"
+        )
+        fold = np.where(fold >= 0, group_folds(group, kind, weight, FOLDS), -1)
     weight *= _size(table.sample_weight(origin[fold >= 0])) / weight.sum()
     none = np.arange(0)
     small = Table(take_rows(table.X, origin), table.classes, none, none, weight)

@@ -6,12 +6,7 @@ import os
 from dataclasses import dataclass, replace
 
 from usmo.core.labels import ClassWeight, Risk
-from usmo.kernels.kernel import FORESTS, Kernel
-
-_LINEAR_LAM, _KERNEL_LAM, _FOREST_LAM = 1e-2, 5e-3, 5e-2
-"""Default λ of a linear function of the columns, of kernels, and of kernels of learned trees. A kernel that is learned
-from the labels fits them by itself: over 20 tables, λ from 0.02 to 1 gives the same mean AUC within 0.001, and 0.005
-one that is 0.005 to 0.008 lower (``python -m benchmarks.forest trees``)."""
+from usmo.kernels.kernel import Kernel
 
 
 @dataclass(frozen=True)
@@ -49,13 +44,6 @@ class Specification:
         if self.kernel is None:
             return "linear"
         return self.kernel.name if isinstance(self.kernel.name, str) else "callable"
-
-    @property
-    def default_lam(self) -> float:
-        """λ if lam="auto"."""
-        if self.kernel is None:
-            return _LINEAR_LAM
-        return _FOREST_LAM if self.kernel.name in FORESTS else _KERNEL_LAM
 
     def with_gamma(self, gamma: float) -> Specification:
         """The same with another kernel coefficient; unchanged for a linear function of the columns."""

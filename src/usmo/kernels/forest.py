@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from usmo.core.arrays import Array, Index
 from usmo.kernels.leaf_tiles import leaf_numbers, leaf_sums, node_sums
-from usmo.kernels.row_sampling import distinct_rows, take_rows
+from usmo.kernels.row_sampling import distinct_rows, effective_rows, take_rows
 from usmo.kernels.tables import tile_slices
 from usmo.kernels.threads import over_tiles
 
@@ -152,7 +152,7 @@ def grow(X: Any, kinds: tuple[Kind, Kind], n_trees: int, seed: int) -> Forest:
     drawn = [distinct_rows(X, *_scattered(X.shape[0], kind), seed) for kind in kinds]
     rows = [_float32(take_rows(X, own)) for own, _ in drawn]
     masses = [mass for _, mass in drawn]
-    size = int(np.clip(round(_effective(masses[0])), _LEAST_DRAW, _MOST_DRAW))
+    size = int(np.clip(round(effective_rows(masses[0])), _LEAST_DRAW, _MOST_DRAW))
     ends = [np.cumsum(mass) / mass.sum() for mass in masses]
     y = np.repeat([1, 0], size)
     trees: list[Any] = [None] * n_trees
@@ -167,7 +167,7 @@ def grow(X: Any, kinds: tuple[Kind, Kind], n_trees: int, seed: int) -> Forest:
             trees[t] = tree.fit(np.concatenate(parts), y, check_input=False).tree_
 
     over_tiles(work, n_trees, 8)
-    shares = np.concatenate([mass * (_effective(mass) / mass.sum()) for mass in masses])
+    shares = np.concatenate([mass * (effective_rows(mass) / mass.sum()) for mass in masses])
     return _joined(trees, *_spread(X, np.concatenate([own for own, _ in drawn]), shares))
 
 
@@ -176,12 +176,6 @@ def _scattered(n: int, kind: Kind) -> tuple[Index, Array]:
     weight = np.zeros(n)
     weight[kind.rows] = kind.mass
     return kind.rows, weight
-
-
-def _effective(mass: Array) -> float:
-    """The number of rows of equal weight that tell as much: (Σm)²/Σm²."""
-    share = mass / mass.max()
-    return float(share.sum() ** 2 / (share @ share))
 
 
 def _draw(ends: Array, at: Array) -> Index:

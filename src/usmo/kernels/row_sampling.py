@@ -106,3 +106,9 @@ def distinct_rows_by_kind(
     if groups is not None and np.bincount(groups[np.concatenate([rows for rows, _ in found])]).max() == 1:
         return distinct_rows_by_kind(X, kinds, weight, seed, most, None)
     return found, groups
+
+
+def effective_rows(mass: Array) -> float:
+    """The number of rows of equal weight that tell as much: (Σm)²/Σm²."""
+    share = mass / mass.max()
+    return float(share.sum() ** 2 / (share @ share))

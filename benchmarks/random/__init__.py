@@ -1,0 +1,1 @@
+"""Labels at random and not at random: the test, the prior and the classifier on 17 tables."""

@@ -1,8 +1,8 @@
-"""The two samples of a prior estimator, and sizes that respect weights."""
+"""The samples of a prior estimator, and sizes that respect weights."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,18 @@ _MOST_DRAWS = 2**53
 
 @dataclass(frozen=True)
 class Sample:
-    """Two weighted samples, P and U: rows of a table, or one-dimensional scores, with their effective sizes."""
+    """Weighted samples P and U: rows of a table, or one-dimensional scores, with their effective sizes.
+
+    ``N`` has the scores of labelled negatives for the estimators that use them.
+    """
 
     P: Any
     U: Any
     w_p: Array
     w_u: Array
     sizes: tuple[float, float]
+    N: Any = field(default_factory=lambda: np.zeros(0))
+    w_n: Array = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def of_counts(cls, P: Any, U: Any, w_p: Array, w_u: Array) -> Sample:

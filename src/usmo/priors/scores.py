@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import has_fit_parameter
 
-from usmo.core.arrays import Array, Mask
+from usmo.core.arrays import Array, Index, Mask
 from usmo.kernels.row_sampling import row_keys
 from usmo.priors.base import PriorEstimator
 
@@ -83,27 +83,45 @@ def held_out_scores(
     X: Any, labelled: np.ndarray, weight: Array, keys: np.ndarray, folds: int, classifier: Any = None
 ) -> Array:
     """Decision value of each row by the classifier trained on the other folds, P and U with equal total weight."""
+    return cross_fitted(X, labelled, weight, keys, fold_numbers(labelled, keys, folds), classifier)
+
+
+def fold_numbers(labelled: np.ndarray, keys: np.ndarray, folds: int) -> Index:
+    """The fold of each row; equal rows of P, and of U, share one."""
     fold = np.empty(len(keys), dtype=np.intp)
-    balanced = weight.copy()
     for mask in (labelled, ~labelled):
         _, group = np.unique(keys[mask], return_inverse=True)
         fold[mask] = group % folds
+    return fold
+
+
+def cross_fitted(
+    X: Any, target: np.ndarray, weight: Array, keys: np.ndarray, fold: Index, classifier: Any = None,
+    used: np.ndarray | None = None,
+) -> Array:  # fmt: skip
+    """Decision value of each row by the classifier of ``target`` trained on the other folds.
+
+    Both classes get the same total weight. ``used`` marks the rows that may be trained on; by default all.
+    """
+    used = np.ones(len(keys), dtype=bool) if used is None else used
+    balanced = weight.copy()
+    for mask in (target & used, ~target & used):
         balanced[mask] *= 0.5 * weight.sum() / weight[mask].sum()
     score = np.zeros(len(keys))
-    for k in range(folds):
+    for k in range(int(fold.max()) + 1):
         test = fold == k
         if not test.any():
             continue
-        train = ~test
-        if not (labelled[train].any() and (~labelled[train]).any()):
-            train = np.ones(len(keys), dtype=bool)
+        others, train = ~test, ~test & used
+        if not (target[train].any() and (~target[train]).any()):
+            others, train = np.ones(len(keys), dtype=bool), used
         if classifier is None:
-            features = X if _is_wide(X) else _radial_features(X, train, weight, keys)
+            features = X if _is_wide(X) else _radial_features(X, others, weight, keys)
             model = LogisticRegression(C=1.0, max_iter=500)
         else:
             features, model = X, clone(classifier)
         weights = {"sample_weight": balanced[train]} if has_fit_parameter(model, "sample_weight") else {}
-        model.fit(features[train], labelled[train], **weights)
+        model.fit(features[train], target[train], **weights)
         score[test] = _decision_values(model, features[test])
     return score
 

@@ -1,7 +1,7 @@
 """Prior estimates by labelling mechanism: mean |error|, bias and coverage of the 90 % interval.
 
-``known negatives`` also sees 50 of the unlabelled negatives, drawn at random; its truth is that of the rows it sees as
-the censored sample, the same as for the others. PULSNAR is reimplemented from its paper.
+``known-negatives`` and ``negatives-only`` also see 50 of the unlabelled negatives, drawn at random. PULSNAR is
+reimplemented from its paper.
 """
 
 from __future__ import annotations
@@ -14,9 +14,18 @@ import numpy as np
 
 from benchmarks.random.mechanisms import MECHANISMS, Draw, draw
 from benchmarks.random.pulsnar import pulsnar
-from usmo.priors import ESTIMATORS
+from usmo.priors import ESTIMATORS, NEED_NEGATIVES
 
-METHODS = ("consensus", "grouped", "known-negatives", "best-bin", "saturation", "dedpul", "elkan-noto", "PULSNAR")
+METHODS = (
+    "consensus",
+    "grouped",
+    "known-negatives",
+    "negatives-only",
+    "best-bin",
+    "saturation",
+    "dedpul",
+    "PULSNAR",
+)
 NEGATIVES = 50
 
 
@@ -26,12 +35,12 @@ def estimate(method: str, sample: Draw, seed: int) -> tuple[float, float, float]
         share, n_p = pulsnar(sample.X, sample.labelled, seed), int(sample.labelled.sum())
         return (n_p + share * (len(sample.labelled) - n_p)) / len(sample.labelled), np.nan, np.nan
     y = sample.labelled.astype(int)
-    if method == "known-negatives":
+    if method in NEED_NEGATIVES:
         negatives = np.flatnonzero(~sample.truth)
         y[np.random.default_rng(seed).choice(negatives, min(NEGATIVES, len(negatives) // 2), replace=False)] = -1
     own: dict[str, Any] = {} if method in ("consensus", "grouped", "best-bin") else {"n_bootstrap": 0}
     model = ESTIMATORS[method](scenario="censored", **own).fit(sample.X, y)
-    ends = model.interval_ if method not in ("dedpul", "elkan-noto") else (np.nan, np.nan)
+    ends = model.interval_ if method != "dedpul" else (np.nan, np.nan)
     return model.prior_, *ends
 
 

@@ -11,7 +11,7 @@ from usmo.priors.base import PriorEstimator
 from usmo.priors.best_bin import BestBin
 from usmo.priors.grouped import Grouped
 from usmo.priors.row_based import KernelMean, PenalisedL1, Tice
-from usmo.priors.saturation import Consensus, KnownNegatives, Saturation
+from usmo.priors.saturation import Consensus, KnownNegatives, NegativesOnly, Saturation
 from usmo.priors.scar import ScarTest, scar_test
 from usmo.priors.score_based import BlanchardScott, Dedpul, ElkanNoto
 
@@ -27,11 +27,29 @@ ESTIMATORS: dict[str, type[PriorEstimator]] = {
     "tice": Tice,
     "grouped": Grouped,
     "known-negatives": KnownNegatives,
+    "negatives-only": NegativesOnly,
 }
+NEED_NEGATIVES = ("known-negatives", "negatives-only")
+"""Estimators that need labelled negatives."""
 DEFAULT = "consensus"
 
 __all__ = [
-    "DEFAULT", "ESTIMATORS", "BestBin", "BlanchardScott", "Consensus", "Dedpul", "ElkanNoto", "Grouped", "KernelMean",
-    "KnownNegatives", "PenalisedL1", "PriorEstimator", "Saturation", "ScarTest", "Tice",
+    "DEFAULT",
+    "ESTIMATORS",
+    "NEED_NEGATIVES",
+    "BestBin",
+    "BlanchardScott",
+    "Consensus",
+    "Dedpul",
+    "ElkanNoto",
+    "Grouped",
+    "KernelMean",
+    "KnownNegatives",
+    "NegativesOnly",
+    "PenalisedL1",
+    "PriorEstimator",
+    "Saturation",
+    "ScarTest",
+    "Tice",
     "scar_test",
 ]  # fmt: skip

@@ -73,20 +73,19 @@ class PriorEstimator(BaseEstimator):
         kinds = rule.kinds(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         integer_weights = bool(np.all(weight == np.round(weight)))
-        masks = (kinds == 1) & (weight > 0), (kinds == 0) & (weight > 0)
-        sizes = [effective_size(weight[mask], integer_weights) for mask in masks]
+        used = (1, 0, -1) if self._uses_negatives else (1, 0)
+        masks = [(kinds == kind) & (weight > 0) for kind in used]
+        sizes = [effective_size(weight[mask], integer_weights) for mask in masks[:2]]
         if min(sizes) < 2:
             raise ValueError(
                 'prior="estimate" needs at least 2 labelled positives and 2 unlabelled rows of positive weight, got '
                 f"{sizes[0]:g} and {sizes[1]:g}; give prior as a number in (0, 1) instead"
             )
-        if self._uses_negatives:
-            masks = *masks, (kinds == -1) & (weight > 0)
-            if np.count_nonzero(masks[2]) < 2:
-                raise ValueError(
-                    f"{type(self).__name__} needs at least 2 labelled negatives (-1 in y), got "
-                    f"{np.count_nonzero(masks[2])}"
-                )
+        if self._uses_negatives and np.count_nonzero(masks[2]) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 labelled negatives (-1 in y), got "
+                f"{np.count_nonzero(masks[2])}"
+            )
         announce(PRIOR)
         with single_blas():  # the products are small: threads would cost twenty times what they save
             samples = self._samples(X, [np.flatnonzero(mask) for mask in masks], weight, integer_weights)

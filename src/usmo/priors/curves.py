@@ -61,8 +61,11 @@ def pooled(several: Sequence[Posterior]) -> Posterior:
     return Posterior(values[order], mass[order] / len(several), separation)
 
 
-def posterior(sample: Sample, bent: bool = False) -> Posterior:
-    """The posterior of π from scores of P, U and, if there are any, N; with curves that bend or without."""
+def posterior(sample: Sample, bent: bool = False, positives: bool = True) -> Posterior:
+    """The posterior of π from scores of P, U and, if there are any, N; with curves that bend or without.
+
+    With ``positives`` false P has no part in the likelihood: nothing is assumed of which positives are labelled.
+    """
     z, counts = _binned(sample)
     share = counts[1] / counts[1].sum()
     shapes, log_weight = _shapes(z, bent)
@@ -78,7 +81,11 @@ def posterior(sample: Sample, bent: bool = False) -> Posterior:
     )
     weight = np.maximum(-np.diff(edges, axis=1), 1e-300)
     scale = min(1.0, sum(sample.sizes) / float(counts.sum()))
-    log_mass = scale * _log_likelihood(q, prior, counts) + np.log(weight) + log_weight[:, None]
+    log_mass = (
+        scale * _log_likelihood(q, prior, counts if positives else counts * [[0.0], [1.0], [1.0]])
+        + np.log(weight)
+        + log_weight[:, None]
+    )
     mass = np.exp(log_mass - log_mass.max()).ravel()
     mass /= mass.sum()
     best = np.unravel_index(int(np.argmax(log_mass)), log_mass.shape)
@@ -105,11 +112,11 @@ def _shapes(z: Array, bent: bool) -> tuple[Array, Array]:
 def _log_likelihood(q: Array, prior: Array, counts: Array) -> Array:
     """Of the kinds of the rows given their scores; ``counts`` has a line for each of P, U and N."""
     totals = counts.sum(axis=1)
-    odds = np.maximum(q, 1e-300) / prior[..., None] * (totals[0] / totals[1])
-    total, value = 1.0 + odds, np.log(odds) @ counts[0]
-    if totals[2] > 0:
-        odds = np.maximum(1.0 - q, 1e-300) / np.maximum(1.0 - prior, 1e-300)[..., None] * (totals[2] / totals[1])
-        total, value = total + odds, value + np.log(odds) @ counts[2]
+    total, value = np.ones_like(q), np.zeros_like(prior)
+    for count, chance, share in ((counts[0], q, prior), (counts[2], 1.0 - q, 1.0 - prior)):
+        if count.any():
+            odds = np.maximum(chance, 1e-300) / np.maximum(share, 1e-300)[..., None] * (count.sum() / totals[1])
+            total, value = total + odds, value + np.log(odds) @ count
     return np.asarray(value - np.log(total) @ counts.sum(axis=0))
 
 
@@ -126,10 +133,11 @@ def _binned(sample: Sample) -> tuple[Array, Array]:
     last = np.zeros(len(values))
     np.maximum.at(last, inverse, rank)
     bins = np.minimum((last[inverse] / w.sum() * _BINS).astype(np.intp), _BINS - 1)
-    counts = np.bincount(kind * _BINS + bins, weights=w, minlength=3 * _BINS).reshape(3, _BINS)
+    flat = np.asarray(np.bincount(kind * _BINS + bins, weights=w, minlength=3 * _BINS), dtype=np.float64)
+    counts = flat.reshape(3, _BINS)
     sums = np.bincount(bins, weights=w * z, minlength=_BINS)
     kept = counts.sum(axis=0) > 0
-    counts = np.asarray(counts[:, kept], dtype=np.float64)
+    counts = counts[:, kept]
     centre = sums[kept] / counts.sum(axis=0)
     share = 0.5 * (counts[0] / counts[0].sum() + counts[1] / counts[1].sum())
     mean = share @ centre

@@ -14,11 +14,11 @@ from typing import Any
 from scipy.stats import norm
 
 from usmo.priors.best_bin import best_bin
-from usmo.priors.curves import pooled, posterior
+from usmo.priors.curves import Posterior, pooled, posterior
 from usmo.priors.samples import Sample
 from usmo.priors.scores import ScorePrior
 
-_WIDEST = 0.5
+WIDEST = 0.5
 """Width of the interval of π_U from which the table is said not to determine the prior."""
 
 
@@ -48,13 +48,28 @@ class KnownNegatives(ScorePrior):
     """
 
     _uses_negatives = True
+    _uses_positives = True
 
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:
-        found = posterior(sample, bent=True)
+        found = self._posterior(sample)
         return found.quantile(0.5), {"posterior_mean": float(found.mass @ found.values)}
 
     def _interval(self, samples: list[Sample], value: float) -> tuple[float, float]:
-        return pooled([posterior(sample, bent=True) for sample in samples]).interval(self.level)
+        return pooled([self._posterior(sample) for sample in samples]).interval(self.level)
+
+    def _posterior(self, sample: Sample) -> Posterior:
+        return posterior(sample, bent=True, positives=self._uses_positives)
+
+
+class NegativesOnly(KnownNegatives):
+    """Posterior median of π from labelled negatives and U alone: no matter which positives are labelled.
+
+    As :class:`usmo.priors.KnownNegatives`, but the labelled positives only train the score. Their selection then has
+    no influence on π, and the interval is wider. The assumption is that the labelled negatives are a random sample of
+    the negatives.
+    """
+
+    _uses_positives = False
 
 
 class Consensus(ScorePrior):
@@ -75,7 +90,7 @@ class Consensus(ScorePrior):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         super().fit(X, y, sample_weight)
         low, high = self.diagnostics_["interval_unlabelled"]
-        self.identified_ = bool(high - low <= _WIDEST)
+        self.identified_ = bool(high - low <= WIDEST)
         return self
 
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:

@@ -22,8 +22,8 @@ _LANDMARKS = 150
 """Most landmarks of the radial features, and so most columns of the logistic regression."""
 
 _REPEATS, _REPEATED_ROWS = 12, 24_000
-"""Divisions into folds, and rows of all divisions together, about. On six small tables the mean error of ``Consensus`` is
-0.066 with one division, 0.055 with five and 0.052 with twelve."""
+"""Divisions into folds, and rows of all divisions together, about. On six small tables the mean error of ``Consensus``
+is 0.066 with one division, 0.055 with five and 0.052 with twelve."""
 
 _WIDE = 1000
 """Columns from which the rows of a sparse table are used as they are. Distances between standardised rows of texts say

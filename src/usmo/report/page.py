@@ -43,7 +43,7 @@ def build(
     parameters: Mapping[str, Any] | None = None, top: int = 100, fingerprint: Any = None,
     sensitivity: Any = "auto", f: Any = None, titles: Sequence[Any] | None = None,
     words: Sequence[str] | None = None, groups: Sequence[str] | None = None, cells: Any = None,
-    ignored: Sequence[str] = (), made: str | None = None, ranking_file: str = "",
+    ignored: Sequence[str] = (), made: str | None = None, ranking_file: str = "", at_random: Any = "auto",
 ) -> str:  # fmt: skip
     """The report as HTML. The same model and rows give the same page, but for its date.
 
@@ -93,6 +93,8 @@ def build(
         When the page was made; by default today.
     ranking_file : str
         A path, relative to the page, of a file with the ranking of all rows.
+    at_random : "auto", None or ScarTest
+        The test of labels at random (:func:`usmo.priors.scar_test`): made if "auto" and ``sensitivity`` is not None.
     """
     environment = templates()
     check_model(model)
@@ -107,6 +109,8 @@ def build(
     if getattr(model, "kernel", None) == "precomputed" or words is not None or not can_be_tried(table, by_column):
         by_column = {}
     counts, is_auto = Counts.of(model, f, labels), isinstance(sensitivity, str)
+    if isinstance(at_random, str):
+        at_random = None if sensitivity is None else refits.labels_test(model, table, labels, names)
     context = ReportContext(
         model, table, Ranking(f, labels), counts, ids, names,
         checked_texts("titles", titles, table.shape[0]), checked_texts("words", words, table.shape[1]), str(source),
@@ -120,6 +124,7 @@ def build(
         ignored=[str(line) for line in ignored],
         made=str(datetime.datetime.now(datetime.timezone.utc).date()) if made is None else str(made),
         ranking_file=str(ranking_file),
+        at_random=at_random,
     )  # fmt: skip
     return _render(context, environment)
 

@@ -55,7 +55,8 @@ def learnt(context: ReportContext) -> Section:
         "fewest": FEWEST,
         "propensity": getattr(context.model, "propensity_", None),
         "quality": _quality(context),
-        "doubts": doubts(context.model, context.f, counts, _held_out_quality(context)),
+        "doubts": doubts(context.model, context.f, counts, _held_out_quality(context), context.at_random),
+        "at_random": context.at_random,
         "ignored": context.ignored,
     }
 

@@ -30,8 +30,8 @@ def test_known_negatives_shrink_error_and_interval_where_classes_overlap():
     for seed in range(3):
         X, truth, rng = overlapping(seed)
         y = labelled(truth, rng, 0.3, negatives=150)
-        known = KnownNegatives(scenario="censored").fit(X, y)
-        plain = Consensus(scenario="censored", n_bootstrap=5).fit(X, np.where(y < 0, 0, y))
+        known = KnownNegatives(scenario="censored", repeats=2).fit(X, y)
+        plain = Consensus(scenario="censored", repeats=3, n_bootstrap=5).fit(X, np.where(y < 0, 0, y))
         errors.append((abs(known.prior_ - truth.mean()), abs(plain.prior_ - truth.mean())))
         widths.append((width(known), width(plain)))
         assert known.interval_[0] < truth.mean() < known.interval_[1]
@@ -42,7 +42,9 @@ def test_known_negatives_shrink_error_and_interval_where_classes_overlap():
 def test_more_known_negatives_make_the_interval_narrower():
     X, truth, _ = overlapping(4)
     few, many = (
-        KnownNegatives(scenario="censored").fit(X, labelled(truth, np.random.default_rng(1), 0.3, count))
+        KnownNegatives(scenario="censored", repeats=2).fit(
+            X, labelled(truth, np.random.default_rng(1), 0.3, count)
+        )
         for count in (15, 300)
     )
     assert width(many) < width(few)
@@ -52,8 +54,8 @@ def test_the_selection_of_positives_does_not_bias_an_estimate_from_negatives_onl
     """Only positives far from the negatives are labelled: what assumes labels at random underestimates."""
     X, truth, rng = overlapping(5, n=2000, distance=2.0)
     y = labelled(truth, rng, 1 / (1 + np.exp(-4 * (X[:, 0] - 3.0))), negatives=200)
-    only = NegativesOnly(scenario="censored").fit(X, y)
-    both = KnownNegatives(scenario="censored").fit(X, y)
+    only = NegativesOnly(scenario="censored", repeats=2).fit(X, y)
+    both = KnownNegatives(scenario="censored", repeats=2).fit(X, y)
     assert only.interval_[0] < truth.mean() < only.interval_[1]
     assert both.prior_ < truth.mean() - 0.05
     assert abs(only.prior_ - truth.mean()) < abs(both.prior_ - truth.mean())
@@ -77,8 +79,8 @@ def two_kinds(seed, chances):
 
 def test_groups_with_their_own_label_frequencies_are_added_up():
     X, y, true = two_kinds(0, (0.8, 0.2))
-    grouped = Grouped(scenario="censored", n_bootstrap=5).fit(X, y)
-    plain = Consensus(scenario="censored", n_bootstrap=5).fit(X, y)
+    grouped = Grouped(scenario="censored", repeats=3, n_bootstrap=5).fit(X, y)
+    plain = Consensus(scenario="censored", repeats=3, n_bootstrap=5).fit(X, y)
     assert len(grouped.diagnostics_["groups"]) == 2
     assert abs(grouped.prior_ - true) < 0.04
     assert plain.prior_ < true - 0.05  # the group that is labelled more often hides the other
@@ -87,8 +89,8 @@ def test_groups_with_their_own_label_frequencies_are_added_up():
 
 def test_one_group_gives_the_default_estimate():
     X, y, _ = two_kinds(1, (0.5, 0.5))
-    one = Grouped(most_groups=1, n_bootstrap=0).fit(X, y)
-    assert one.prior_ == pytest.approx(Consensus(n_bootstrap=0).fit(X, y).prior_)
+    one = Grouped(most_groups=1, repeats=2, n_bootstrap=0).fit(X, y)
+    assert one.prior_ == pytest.approx(Consensus(repeats=2, n_bootstrap=0).fit(X, y).prior_)
 
 
 def test_a_table_that_says_nothing_does_not_identify_the_prior():
@@ -98,7 +100,7 @@ def test_a_table_that_says_nothing_does_not_identify_the_prior():
     assert not nothing.identified_
     assert width(nothing) > 0.5
     X, truth, rng = overlapping(0, distance=6.0)
-    apart = Consensus(scenario="censored", n_bootstrap=5).fit(X, labelled(truth, rng, 0.3))
+    apart = Consensus(scenario="censored", repeats=3, n_bootstrap=5).fit(X, labelled(truth, rng, 0.3))
     assert apart.identified_
     assert apart.diagnostics_["separation"] > 0.8
 
@@ -108,5 +110,5 @@ def test_the_interval_reaches_the_truth_where_every_region_holds_negatives():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 1))
     truth = rng.random(2000) < np.where(X[:, 0] > 1.0, 0.5, 0.02)
-    model = Consensus(scenario="censored", n_bootstrap=5).fit(X, labelled(truth, rng, 0.5))
+    model = Consensus(scenario="censored", repeats=3, n_bootstrap=5).fit(X, labelled(truth, rng, 0.5))
     assert model.interval_[0] <= truth.mean() < model.prior_

@@ -35,7 +35,7 @@ _COMPONENTS = 5
 class Grouped(ScorePrior):
     """Sum of the estimates for groups of the labelled positives, for labels at random only within groups.
 
-    The groups are the components of a Gaussian mixture with diagonal covariances on the first principal components of
+    The groups are the components of a Gaussian mixture on the first five principal components of
     the labelled positives; BIC chooses their number, up to ``most_groups`` and to one per 20 labelled positives. The
     estimate of each group is that of :class:`usmo.priors.Consensus`. With one group the two agree. A group without any
     label stays unseen: its positives are not counted.
@@ -113,7 +113,7 @@ def _groups(P: Any, weight: Array, most: int, seed: int) -> Index:
             MaxAbsScaler().fit_transform(P)
         )
     models = [
-        GaussianMixture(k, covariance_type="diag", n_init=2, reg_covar=1e-3, random_state=seed).fit(Z)
+        GaussianMixture(k, covariance_type="full", n_init=2, reg_covar=1e-3, random_state=seed).fit(Z)
         for k in range(1, most + 1)
     ]
     best = min(models, key=lambda model: model.bic(Z))

@@ -106,7 +106,7 @@ class FittedTask:
         prior, certificate = fit_sentences(self.model)
         found = doubts(self.model, self.ranking.f, self.counts, self.quality, self.at_random)
         notes = [f"note: {each}" for each in found]
-        if self.at_random is not None and not self.at_random.differs:
+        if self.at_random is not None and self.at_random.sentence not in found:
             notes.append(self.at_random.sentence)
         return [prior, marked_sentence(self.counts), certificate, *notes]
 

@@ -12,6 +12,7 @@ from usmo.estimators.fit_warnings import fit_precision
 from usmo.metrics import prior_threshold, pu_precision, pu_recall, pu_roc_auc
 from usmo.priors import ScarTest
 from usmo.priors.saturation import WIDEST
+from usmo.priors.scar import SURE
 from usmo.system.words import quantity
 
 FEW_POSITIVES = 20
@@ -65,7 +66,7 @@ def doubts(
 ) -> list[str]:
     """Sentences on few positives, a wide interval, labels not at random, a model without use, and equal rows."""
     found = [*_about_estimates(model, counts)]
-    if at_random is not None and at_random.differs:
+    if at_random is not None and at_random.p_value < SURE:
         found.append(at_random.sentence)
     f_u = f[np.isfinite(f)]
     if len(f_u) and float(np.ptp(f_u)) <= fit_precision(model):

@@ -67,4 +67,7 @@ def _clusters(P: np.ndarray, seed: int) -> np.ndarray:
         GaussianMixture(k, covariance_type="diag", reg_covar=1e-3, random_state=seed).fit(Z)
         for k in range(1, most + 1)
     ]
-    return min(models, key=lambda model: model.bic(Z)).predict(Z)
+    cluster = min(models, key=lambda model: model.bic(Z)).predict(Z)
+    counts = np.bincount(cluster)
+    # a handful of rows allows no cross-validation: they join the largest cluster
+    return np.where(counts[cluster] < 5, int(np.argmax(counts)), cluster)

@@ -92,7 +92,6 @@ class PriorEstimator(BaseEstimator):
             values, diagnostics = zip(*(self._estimate(sample) for sample in samples), strict=True)
             value, self.diagnostics_ = float(np.mean(values)), _mean_of(diagnostics)
             low, high = self._interval(samples, value)
-            value = self._settled(value, max(low, 0.0), min(high, 1.0))
         smallest = 0.5 / samples[0].sizes[1]
         n_p, n_u = (float(weight[mask].sum()) for mask in masks[:2])
         n_all = float(weight.sum())
@@ -150,10 +149,6 @@ class PriorEstimator(BaseEstimator):
         drawn = [self._estimate(sample.resampled(rng))[0] for sample in taken]
         half = float(norm.ppf(0.5 + 0.5 * self.level) * np.std(drawn, ddof=1))
         return value - half, value + half
-
-    def _settled(self, value: float, low: float, high: float) -> float:
-        """The estimate in view of its interval: here as it is."""
-        return value
 
 
 def _mean_of(diagnostics: Sequence[dict[str, Any]]) -> dict[str, Any]:

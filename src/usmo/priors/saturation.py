@@ -21,9 +21,6 @@ from usmo.priors.scores import ScorePrior
 WIDEST = 0.5
 """Width of the interval of π_U from which the table is said not to determine the prior."""
 
-_NEARLY_ALL = 0.75, 0.9
-"""Widths from which the estimate moves to the middle of the interval, and at which it is there."""
-
 
 class Saturation(ScorePrior):
     """Posterior median of π if the probability of being positive is a sigmoid of the held-out score.
@@ -82,8 +79,7 @@ class Consensus(ScorePrior):
     the mean. Its ends also allow for what these assume. Above: the best bin may be too small by chance, since it is
     the smallest of many. Below: the region with the highest scores may hold negatives too. How many, no method can
     tell; the lower end is multiplied by the ``separation`` of the classes below that region, 1 if they are apart and
-    0 if the scores tell nothing. From a width of 0.75 on the estimate moves to the middle of the interval, which it
-    reaches at 0.9. Parameters as for :class:`usmo.priors.scores.ScorePrior`.
+    0 if the scores tell nothing. Parameters as for :class:`usmo.priors.scores.ScorePrior`.
 
     Attributes
     ----------
@@ -110,12 +106,6 @@ class Consensus(ScorePrior):
         likely = found.interval(self.level)
         bound = self._bound(samples[0].sizes)
         return found.separation * min(low, *both, likely[0]), max(high, *both, likely[1], bound)
-
-    def _settled(self, value: float, low: float, high: float) -> float:
-        """Where nearly all values fit, the middle of the interval: no other value has a smaller greatest error."""
-        start, end = _NEARLY_ALL
-        share = min(max((high - low - start) / (end - start), 0.0), 1.0)
-        return (1.0 - share) * value + share * 0.5 * (low + high)
 
     def _bound(self, sizes: tuple[float, float]) -> float:
         """Upper bound of the best bin by the binomial errors of its two shares."""

@@ -93,7 +93,7 @@ def test_saturation_sees_past_overlap_where_its_model_holds():
     found = posterior(Sample.of_counts(P, U, np.ones(len(P)), np.ones(len(U))))
     assert found.mass.sum() == pytest.approx(1.0)
     assert np.all(np.diff(found.values) >= 0)
-    low, high = found.interval(0.96)
+    low, high = found.interval(0.998)
     assert low < true < high
     assert abs(found.quantile(0.5) - true) < 0.06
     on_p = chance[positive].mean()

@@ -1,4 +1,4 @@
-"""Class-prior estimators against the truth: python -m benchmarks.priors [--draws 10] [--direct 1]
+"""Class-prior estimators against the truth: python -m benchmarks.priors [--draws 10] [--direct 1] [--tables ...]
 
 17 tables (the 15 different ones of the reproduction, digits and breast cancer) × π of 0.1, 0.3, 0.5, 0.7, 0.9 ×
 both scenarios × draws. 30 % of the positives are labelled, at most 500; at most 1,500 unlabelled rows.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,14 @@ from sklearn.datasets import load_breast_cancer, load_digits
 
 from benchmarks.splits import TASKS
 from usmo.datasets import LARGE, SMALL, load
-from usmo.priors import DEFAULT, ESTIMATORS
+from usmo.priors import DEFAULT, NEED_NEGATIVES
+from usmo.priors import ESTIMATORS as ALL
 from usmo.priors.scores import ScorePrior
 
 TABLES = [name for name in SMALL if name not in ("heart", "house")] + [*LARGE, "digits", "breast cancer"]
 """Without heart and house, whose rows are also in heart-statlog and house-votes."""
+ESTIMATORS = {name: estimator for name, estimator in ALL.items() if name not in (*NEED_NEGATIVES, "grouped")}
+"""Those that see what all see; ``benchmarks.random`` has the others."""
 HARD = ("liverDisorders", "poker-hand")
 """Tables on which no classifier measured has an AUC of 0.7."""
 PRIORS = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -77,8 +80,10 @@ class _Shared:
         return found[repetition]
 
 
-def problems(draws: int) -> Iterator[tuple[str, float, str, int, Any, np.ndarray, float]]:
-    for name in TABLES:
+def problems(
+    draws: int, tables: Sequence[str] = TABLES
+) -> Iterator[tuple[str, float, str, int, Any, np.ndarray, float]]:
+    for name in tables:
         X, y = table(name)
         for prior in PRIORS:
             for scenario in ("case-control", "censored"):
@@ -89,18 +94,19 @@ def problems(draws: int) -> Iterator[tuple[str, float, str, int, Any, np.ndarray
                     yield name, prior, scenario, k, Z, labelled, true
 
 
-def main(draws: int, direct: int) -> None:
+def main(draws: int, direct: int, tables: Sequence[str]) -> None:
     warnings.simplefilter("ignore")
     shared = _Shared()
     ScorePrior._features = lambda *a: shared(*a)  # type: ignore[method-assign,assignment]
-    results: dict[str, list[tuple[str, float, str, float, float, bool]]] = {name: [] for name in ESTIMATORS}
+    chosen = {name: each for name, each in ESTIMATORS.items() if direct or issubclass(each, ScorePrior)}
+    results: dict[str, list[tuple[str, float, str, float, float, bool, float]]] = {name: [] for name in chosen}
     last = ""
-    for table_name, prior, scenario, k, X, labelled, true in problems(draws):
+    for table_name, prior, scenario, k, X, labelled, true in problems(draws, tables):
         if table_name != last and last:
             errors = [abs(r[3]) for r in results[DEFAULT] if r[0] == last]
             print(f"{last}: mean |error| of {DEFAULT} {np.mean(errors):.3f}", flush=True)
         last = table_name
-        for name, estimator in ESTIMATORS.items():
+        for name, estimator in chosen.items():
             on_scores = issubclass(estimator, ScorePrior)
             if not on_scores and k >= direct:
                 continue
@@ -109,7 +115,9 @@ def main(draws: int, direct: int) -> None:
             model = estimator(scenario=scenario, **own).fit(X, labelled)
             seconds = time.perf_counter() - began
             low, high = model.interval_
-            results[name].append((table_name, prior, scenario, model.prior_ - true, seconds, low <= true <= high))
+            results[name].append(
+                (table_name, prior, scenario, model.prior_ - true, seconds, low <= true <= high, high - low)
+            )
     print(f"\n{len(results[DEFAULT])} problems, {draws} draws; mean |error| (bias)")
     heads = [*(f"π={p}" for p in PRIORS), "case-ctrl", "censored", "all", "without hard", "seconds"]
     print(f"{'':16s}" + "".join(f"{head:>15s}" for head in heads))
@@ -121,17 +129,22 @@ def main(draws: int, direct: int) -> None:
 
         cells = [cell([r for r in rows if r[1] == p]) for p in PRIORS]
         cells += [cell([r for r in rows if r[2] == s]) for s in ("case-control", "censored")]
-        cells += [cell(rows), cell([r for r in rows if r[0] not in HARD])]
+        easy = [r for r in rows if r[0] not in HARD]
+        cells += [cell(rows), cell(easy) if easy else ""]
         cells.append(f"{np.mean([r[4] for r in rows]):8.2f}")
         print(f"{name:16s}" + "".join(f"{c:>15s}" for c in cells))
     rows = results[DEFAULT]
     print(f"\nthe interval of {DEFAULT} contains the truth in {np.mean([r[5] for r in rows]):.3f} of all problems")
-    for name in TABLES:
+    for name in tables:
         line = [
             f"{estimator} {np.mean([abs(r[3]) for r in rows if r[0] == name]):.3f}"
             for estimator, rows in results.items()
         ]
         print(f"{name:16s}" + "  ".join(line))
+    print(f"\ncoverage (mean width) of the interval of {DEFAULT}")
+    for name in tables:
+        own_rows = [r for r in results[DEFAULT] if r[0] == name]
+        print(f"{name:16s} {np.mean([r[5] for r in own_rows]):.2f} ({np.mean([r[6] for r in own_rows]):.2f})")
     print("the seconds of the first estimator on scores include the scores of all")
 
 
@@ -139,5 +152,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--direct", type=int, default=1)
+    parser.add_argument("--tables", nargs="+", default=TABLES, choices=TABLES, metavar="TABLE")
     arguments = parser.parse_args()
-    main(arguments.draws, arguments.direct)
+    main(arguments.draws, arguments.direct, arguments.tables)

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -82,6 +83,29 @@ def test_ranking_and_model_of_one_run_agree(bank, ranking, capfd):
     scored = rows_of(called(capfd, "predict", bank / "bank.usmo", bank / "bank.csv"))
     assert [row["id"] for row in scored] == table["id"].to_list()
     same_scores(scored, ranking)
+
+
+def test_predict_adapts_to_another_mixture(bank, tmp_path, capfd):
+    """Of the rows that the model ranks in the upper half: more of them are positive than in the whole table."""
+    table = pl.read_csv(bank / "bank.csv")
+    scored = rows_of(called(capfd, "predict", bank / "bank.usmo", bank / "bank.csv"))
+    score = np.array([float(row["score"]) for row in scored])
+    upper = table.filter(pl.Series(score > np.median(score)))
+    upper.write_csv(tmp_path / "upper.csv")
+    assert main(["predict", str(bank / "bank.usmo"), str(tmp_path / "upper.csv"), "--adapt"]) == 0
+    said = capfd.readouterr()
+    share = float(re.search(r"the share of positives here is (0\.\d+)", said.err).group(1))
+    trained = float(re.search(r"\((0\.\d+) in training\)", said.err).group(1))
+    assert share > 1.3 * trained
+    marked = sum(row["decision"] == "positive" for row in rows_of(said.out))
+    assert marked == pytest.approx(share * len(upper), abs=0.02 * len(upper))
+
+
+def test_prior_tests_the_labels_and_says_so(bank, capfd):
+    assert main(["prior", str(bank / "bank.csv"), *LABELS, "--method", "best-bin"]) == 0
+    assert "labels are" in capfd.readouterr().err
+    found = json.loads(called(capfd, "prior", bank / "bank.csv", *LABELS, "--method", "best-bin", "--json"))
+    assert set(found["labels_at_random"]) == {"p_value", "columns"}
 
 
 def test_fit_inspect_predict_report(bank, ranking, tmp_path, capfd):

@@ -13,6 +13,7 @@ from usmo.estimators.counts import Counts, is_marked
 from usmo.io import Sheet, TableError, need_column, write
 from usmo.io.formulas import without_formulas
 from usmo.io.writing import output_file_type
+from usmo.priors import ScarTest
 from usmo.system.words import quantity
 
 MOST_COLUMNS = 100
@@ -116,3 +117,9 @@ def marked_sentence(counts: Counts) -> str:
     are = "is" if counts.marked == 1 else "are"
     line = f"{counts.marked} of {quantity(counts.unlabelled, 'unlabelled row')} {are} marked as positive"
     return line if counts.marked == round(counts.expected) else f"{line}; {quantity(counts.expected)} are expected"
+
+
+def as_json_test(test: ScarTest) -> dict[str, Any]:
+    """The test of labels at random, for JSON."""
+    p_value = None if np.isnan(test.p_value) else test.p_value
+    return {"p_value": p_value, "columns": {str(name): value for name, value in test.columns.items()}}

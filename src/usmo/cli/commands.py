@@ -164,6 +164,12 @@ def fit() -> None:
     show_default=True,
     help="For a category that the training table does not have: stop, or treat it as no category.",
 )
+@click.option(
+    "--adapt",
+    is_flag=True,
+    help="Estimate the share of positives in DATA, and move threshold and probabilities: the classes are those of "
+    "training, in another mixture.",
+)
 @PRINTING
 def predict() -> None:
     """Score the rows of DATA with a saved MODEL, in the order of the table."""

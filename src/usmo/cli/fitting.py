@@ -12,6 +12,7 @@ import click
 import usmo.report
 from usmo import PUSVCCV
 from usmo.cli.answers import (
+    as_json_test,
     beside,
     chosen_columns,
     fit_sentences,
@@ -31,9 +32,10 @@ from usmo.cli.propensity import propensity_sentences, with_propensity
 from usmo.cli.task import Task, classifier, pipeline, read_task
 from usmo.estimators.counts import Counts
 from usmo.files import fingerprint, save
+from usmo.priors import ScarTest
 from usmo.report.doubts import Quality, cross_validated_quality, doubts
 from usmo.report.ranking import Ranking
-from usmo.report.refits import held_out
+from usmo.report.refits import held_out, labels_test
 from usmo.report.source import cells
 
 _ASSUMED_PRIOR = 0.05
@@ -75,6 +77,12 @@ class FittedTask:
         )  # fmt: skip
         return None if held is None else Quality.of(held.labels, held.f, self.model.prior_, self.model.scenario)
 
+    @cached_property
+    def at_random(self) -> ScarTest | None:
+        """The test of labels at random; None if the table does not allow it."""
+        names = self.task.encoder.get_feature_names_out().tolist()
+        return labels_test(self.model, self.task.X, self.task.y, names, row_groups=self.task.groups)
+
     def ranked(self, top: int | None, names: list[str]) -> dict[str, list[Any]]:
         """The columns of the ranking, highest decision value first, with these columns of the table."""
         rows, task = self.ranking.first(top), self.task
@@ -94,13 +102,17 @@ class FittedTask:
             "expected_positive": round(self.counts.expected, 1),
             "indistinguishable": self.counts.equal,
             "quality": None if self.quality is None else self.quality._asdict(),
+            "labels_at_random": None if self.at_random is None else as_json_test(self.at_random),
             "certificate": asdict(self.model.certificate_),
         }
 
     def sentences(self) -> list[str]:
         """The result in words."""
         prior, certificate = fit_sentences(self.model)
-        notes = [f"note: {each}" for each in doubts(self.model, self.ranking.f, self.counts, self.quality)]
+        found = doubts(self.model, self.ranking.f, self.counts, self.quality, self.at_random)
+        notes = [f"note: {each}" for each in found]
+        if self.at_random is not None and self.at_random.sentence not in found:
+            notes.append(self.at_random.sentence)
         propensity = propensity_sentences(self.model, self.task.encoder)
         return [prior, *propensity, marked_sentence(self.counts), certificate, *notes]
 
@@ -118,7 +130,7 @@ class FittedTask:
                     parameters={**self.options, "command": command()},
                     titles=task.titles, words=task.encoder.words(), **source_arguments(task.sheet, task.encoder),
                     ranking_file="" if ranking == "-" else os.path.relpath(ranking, os.path.dirname(report) or "."),
-                    row_groups=task.groups,
+                    row_groups=task.groups, at_random=self.at_random,
                 )  # fmt: skip
         if model_file is not None:
             extra = {

@@ -69,8 +69,8 @@ def _encoded(model: Any, sheet: Sheet, excluded: list[str], unknown: str = "erro
 
 def predict(
     model_file: str, data: str, id_column: str | None, columns: str, embeddings: str | None, format: str | None,
-    encoding: str | None, missing: tuple[str, ...], max_bytes: float | None, output: str, unknown: str, as_json: bool,
-    quiet: bool, dry_run: bool,
+    encoding: str | None, missing: tuple[str, ...], max_bytes: float | None, output: str, unknown: str, adapt: bool,
+    as_json: bool, quiet: bool, dry_run: bool,
 ) -> None:  # fmt: skip
     """Score the rows of a table, in its order."""
     check_targets([model_file, data], {}, {"--output": output})
@@ -94,9 +94,10 @@ def predict(
         if dry_run:
             put_json({"would": "predict", "rows": sheet.n_rows, "features": int(X.shape[1]), "output": output})
             return
-        f = model.named_steps["model"].decision_function(X)
+        classifier = _adapted(messages, model.named_steps["model"], X) if adapt else model.named_steps["model"]
+        f = classifier.decision_function(X)
         rows = np.arange(sheet.n_rows)
-        own = {**name_columns(rows, ids), **score_columns(model.named_steps["model"], f)}
+        own = {**name_columns(rows, ids), **score_columns(classifier, f)}
         scored = beside(own, cells(sheet, names, rows))
         marked = count_marked(f)
         are = "is" if marked == 1 else "are"
@@ -109,6 +110,18 @@ def predict(
             put_json({"rows": as_rows(scored)})
         elif output == "-":
             write_answer(scored, "-")
+
+
+def _adapted(messages: Messages, classifier: Any, X: Any) -> Any:
+    """The classifier for the mixture of this table."""
+    result = classifier.adapt(X)
+    low, high = result.prior_interval_
+    fits = "" if not hasattr(result, "drift_") else f"; drift {result.drift_:.2f}"
+    messages.say(
+        f"the share of positives here is {result.prior_:.3f}, between {low:.3f} and {high:.3f} "
+        f"({classifier.prior_:.3f} in training){fits}"
+    )
+    return result
 
 
 def inspect(model_file: str, as_json: bool) -> None:

@@ -7,20 +7,24 @@ from typing import Any
 import click
 
 from usmo import PUSVC, PUSVCCV
+from usmo.cli.answers import as_json_test
 from usmo.cli.features import with_kernel
 from usmo.cli.messages import Messages, put_json
 from usmo.cli.options import TableOptions
 from usmo.cli.task import Task, classifier, read_task
 from usmo.estimators.preparation import estimate_prior, prepare_table, seed_of, specification
 from usmo.estimators.types import Rule, Scenario
-from usmo.priors import DEFAULT, ESTIMATORS
+from usmo.priors import DEFAULT, ESTIMATORS, NEED_NEGATIVES
+from usmo.priors.saturation import WIDEST
+from usmo.report.refits import labels_test
 
 
 def prior(
     table: TableOptions, scenario: Scenario, method: str, seed: int, as_json: bool, quiet: bool, dry_run: bool
 ) -> None:
     """Estimate the share of positives by one or several methods."""
-    names = list(ESTIMATORS) if method == "all" else [name.strip() for name in method.split(",")]
+    every = [name for name in ESTIMATORS if name not in NEED_NEGATIVES]
+    names = every if method == "all" else [name.strip() for name in method.split(",")]
     for name in names:
         if name not in ESTIMATORS:
             raise click.BadParameter(
@@ -38,9 +42,19 @@ def prior(
                 value, interval = _estimated(name, task, scenario, seed)
             estimates[name] = {"prior": value, "interval": list(interval)}
             messages.say(f"{name} is done")
+        test = labels_test(None, task.X, task.y, task.encoder.get_feature_names_out().tolist())
         if as_json:
-            put_json({"scenario": scenario, "estimates": estimates})
+            found = None if test is None else as_json_test(test)
+            put_json({"scenario": scenario, "estimates": estimates, "labels_at_random": found})
             return
+        if test is not None:
+            messages.say(str(test))
+        low, high = estimates[names[0]]["interval"]
+        if high - low > WIDEST:
+            messages.say(
+                f"note: {names[0]} says that this table does not determine the share of positives: {low:.3f} to "
+                f"{high:.3f} all fit"
+            )
         click.echo("method,prior,low,high")
         for name, estimate in estimates.items():
             low, high = estimate["interval"]

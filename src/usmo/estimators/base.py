@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from usmo.core.arrays import Array
+from usmo.estimators.adaptation import adapted
 from usmo.estimators.calibration import Calibration
 from usmo.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from usmo.estimators.expansion import expansion_values
@@ -38,6 +39,8 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     intercept_: Array
     threshold_: float
     calibration_: Calibration
+    decision_quantiles_: Array
+    drift_: float
     n_features_in_: int
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
@@ -116,6 +119,28 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "calibration_")
         chance = self.calibration_(self.decision_function(X))
         return np.column_stack([1.0 - chance, chance])
+
+    def adapt(self, X: Any) -> Self:
+        """A copy of the fitted model for a table in which the same classes have another mixture.
+
+        The prior is estimated on the rows of X, without labels; threshold and probabilities follow. The order of the
+        rows stays the same, and the model itself is not changed. It assumes that positives, and negatives, look as in
+        training: only their shares differ. ``drift_`` of the copy is the distance of the decision values of X from the
+        nearest such mixture (total variation, 0 to 1); above 0.25 a warning says that the table does not fit.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows of the table, some hundred at least.
+
+        Returns
+        -------
+        Self
+            The copy, with ``prior_``, ``prior_interval_``, ``threshold_`` and ``drift_`` of X. The interval has the
+            sampling error on X and the doubt about the prior of training.
+        """
+        check_is_fitted(self, "calibration_")
+        return adapted(self, self.decision_function(X))
 
     def save(self, path: Any, **options: Any) -> None:
         """Write the fitted model to a file that holds no code; :func:`usmo.load` reads it (:mod:`usmo.files`)."""

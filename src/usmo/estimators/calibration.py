@@ -45,6 +45,26 @@ class Calibration:
         return expit(np.where(decision > 0, self.above, self.below) * decision)
 
 
+@dataclass(frozen=True)
+class ShiftedCalibration(Calibration):
+    """A calibration at another threshold and prior: p(d + shift), its log odds moved by ``log_odds``."""
+
+    shift: float
+    log_odds: float
+
+    def __call__(self, decision: Array) -> Array:
+        """The probability of being positive for each decision value."""
+        d = decision + self.shift
+        return expit(np.where(d > 0, self.above, self.below) * d + self.log_odds)
+
+
+def shifted(calibration: Calibration, shift: float, log_odds: float) -> ShiftedCalibration:
+    """The calibration after the threshold has moved by ``shift`` and the log odds of the prior by ``log_odds``."""
+    if isinstance(calibration, ShiftedCalibration):
+        shift, log_odds = calibration.shift + shift, calibration.log_odds + log_odds
+    return ShiftedCalibration(calibration.above, calibration.below, shift, log_odds)
+
+
 def calibrated(d_p: Array, d_u: Array, prior: float, w_p: Array, w_u: Array) -> Calibration:
     """The slopes with the largest likelihood, from decision values and weights of P and U."""
     m_p, m_u = _masses(w_p), _masses(w_u)

@@ -9,6 +9,7 @@ import numpy as np
 from usmo.core.arrays import Array, Index
 from usmo.core.shards import LocalShards, Shards
 from usmo.core.table import Table
+from usmo.estimators.adaptation import decision_quantiles
 from usmo.estimators.calibration import calibrated
 from usmo.estimators.fit_warnings import fit_precision, warn_if_constant, warn_if_indivisible
 from usmo.estimators.threshold import ValueShard, extremes, share_above, threshold_at_prior
@@ -56,3 +57,4 @@ def set_decision_of_shards(
         on_p, on_u = ((selection.held_out[which], weight[which]) for which in (is_p, is_u))
     t = model.threshold_
     model.calibration_ = calibrated(on_p[0] - t, on_u[0] - t, model.prior_, on_p[1], on_u[1])
+    model.decision_quantiles_ = decision_quantiles(on_u[0] - t, on_u[1])

@@ -98,6 +98,10 @@ class LinearPUSVC(PUClassifier):
         The λ used; ``selection_`` has the risks if it was chosen by cross-validation.
     calibration_ : Calibration
         The map from decision values to probabilities.
+    decision_quantiles_ : ndarray
+        201 quantiles of the decision values of the unlabelled rows, for the check of drift by ``adapt``.
+    drift_ : float
+        Distance of a table from the nearest mixture of the classes of training; only after ``adapt``.
     prior_ : float
         The class prior used.
     prior_interval_ : tuple of float

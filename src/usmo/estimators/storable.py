@@ -12,7 +12,8 @@ from sklearn.kernel_approximation import RBFSampler
 
 from usmo.core.certificate import Certificate
 from usmo.core.solution import PassRecord
-from usmo.estimators.calibration import Calibration
+from usmo.estimators.adaptation import QUANTILES
+from usmo.estimators.calibration import Calibration, ShiftedCalibration
 from usmo.estimators.compression import Compression
 from usmo.estimators.linear import LinearPUSVC
 from usmo.estimators.openset import OpenSetPUSVC
@@ -74,6 +75,8 @@ _CLASSIFIER = {
         eta_=number(0, 1),
         propensity_=tuple_of(float, 2),
         propensity_model_=instance(Propensity),
+        decision_quantiles_=reals(QUANTILES),
+        drift_=number(-0.001, 1.001),
     ),
 }
 
@@ -171,7 +174,9 @@ def _check_open_set(model: OpenSetPUSVC) -> None:
 
 for _record in (Certificate, PassRecord, Selection, KernelChoice, Approximation, Compression, Propensity):
     register(_record, rules=record_rules(_record))
-register(Calibration, rules={"above": number(), "below": number()})
+_SLOPES = {"above": number(), "below": number()}
+register(Calibration, rules=_SLOPES)
+register(ShiftedCalibration, rules={**_SLOPES, "shift": number(), "log_odds": number()})
 register(Kernel, rules={"name": _KERNEL_NAME, "gamma": number(0), "degree": number(), "coef0": number()})
 register(
     FourierMap, rules={"sampler": instance(RBFSampler)}, check=lambda mapped: conform(mapped.sampler, SAMPLER)

@@ -1,5 +1,7 @@
 """Class-prior estimation from labelled positives and unlabelled rows; all estimators share one interface.
 
+:func:`scar_test` tests the assumption of most of them, that the labelled positives are a random sample.
+
 ``fit(X, y)`` sets ``prior_``, ``interval_`` and ``diagnostics_``; ``scenario`` says what the prior refers to.
 :data:`ESTIMATORS` holds them by name. ``DEFAULT`` is the one that ``prior="estimate"`` uses: it has the smallest
 mean error in ``python -m benchmarks.priors``.
@@ -7,8 +9,10 @@ mean error in ``python -m benchmarks.priors``.
 
 from usmo.priors.base import PriorEstimator
 from usmo.priors.best_bin import BestBin
+from usmo.priors.grouped import Grouped
 from usmo.priors.row_based import KernelMean, PenalisedL1, Tice
-from usmo.priors.saturation import Consensus, Saturation
+from usmo.priors.saturation import Consensus, KnownNegatives, NegativesOnly, Saturation
+from usmo.priors.scar import ScarTest, scar_test
 from usmo.priors.score_based import BlanchardScott, Dedpul, ElkanNoto
 
 ESTIMATORS: dict[str, type[PriorEstimator]] = {
@@ -21,10 +25,31 @@ ESTIMATORS: dict[str, type[PriorEstimator]] = {
     "penalised-l1": PenalisedL1,
     "km2": KernelMean,
     "tice": Tice,
+    "grouped": Grouped,
+    "known-negatives": KnownNegatives,
+    "negatives-only": NegativesOnly,
 }
+NEED_NEGATIVES = ("known-negatives", "negatives-only")
+"""Estimators that need labelled negatives."""
 DEFAULT = "consensus"
 
 __all__ = [
-    "DEFAULT", "ESTIMATORS", "BestBin", "BlanchardScott", "Consensus", "Dedpul", "ElkanNoto", "KernelMean",
-    "PenalisedL1", "PriorEstimator", "Saturation", "Tice",
+    "DEFAULT",
+    "ESTIMATORS",
+    "NEED_NEGATIVES",
+    "BestBin",
+    "BlanchardScott",
+    "Consensus",
+    "Dedpul",
+    "ElkanNoto",
+    "Grouped",
+    "KernelMean",
+    "KnownNegatives",
+    "NegativesOnly",
+    "PenalisedL1",
+    "PriorEstimator",
+    "Saturation",
+    "ScarTest",
+    "Tice",
+    "scar_test",
 ]  # fmt: skip

@@ -66,10 +66,11 @@ class PriorEstimator(BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Any:
         """Estimate the prior; y has labels as for :meth:`usmo.PUSVC.fit`.
 
-        A row of weight two counts as two equal rows. The order of the rows has no effect. Labelled negatives are not
-        used, because they rarely are a random sample of the negatives; in the censored scenario they count among all
-        rows. Rows of one of the ``groups`` (a value per row) share a fold wherever the method divides the rows; the
-        interval takes rows as independent all the same.
+        A row of weight two counts as two equal rows. The order of the rows has no effect. Labelled negatives are used
+        by :class:`usmo.priors.KnownNegatives` and :class:`usmo.priors.NegativesOnly` only, because they rarely are a
+        random sample of the negatives; in the censored scenario they count among all rows. Rows of one of the
+        ``groups`` (a value per row) share a fold wherever the method divides the rows; the interval takes rows as
+        independent all the same.
         """
         self._validate_params()
         accepted: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64, "ensure_min_samples": 2}
@@ -77,8 +78,9 @@ class PriorEstimator(BaseEstimator):
         kinds = rule.kinds(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         integer_weights = bool(np.all(weight == np.round(weight)))
-        masks = (kinds == 1) & (weight > 0), (kinds == 0) & (weight > 0)
-        sizes = [effective_size(weight[mask], integer_weights) for mask in masks]
+        used = (1, 0, -1) if self._uses_negatives else (1, 0)
+        masks = [(kinds == kind) & (weight > 0) for kind in used]
+        sizes = [effective_size(weight[mask], integer_weights) for mask in masks[:2]]
         if min(sizes) < 2:
             raise ValueError(
                 'prior="estimate" needs at least 2 labelled positives and 2 unlabelled rows of positive weight, got '
@@ -86,9 +88,14 @@ class PriorEstimator(BaseEstimator):
             )
         group = group_codes(groups, X.shape[0])
         if group is not None and self._fold_count():
-            labelled, unlabelled = (group[mask] for mask in masks)
+            labelled, unlabelled = (group[mask] for mask in masks[:2])
             advice = "give prior as a number in (0, 1)"
             check_divisible(labelled, unlabelled, self._fold_count(), 'prior="estimate"', advice)
+        if self._uses_negatives and np.count_nonzero(masks[2]) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 labelled negatives (-1 in y), got "
+                f"{np.count_nonzero(masks[2])}"
+            )
         announce(PRIOR)
         with single_blas():  # the products are small: threads would cost twenty times what they save
             samples = self._samples(X, [np.flatnonzero(mask) for mask in masks], weight, integer_weights, group)
@@ -96,7 +103,7 @@ class PriorEstimator(BaseEstimator):
             value, self.diagnostics_ = float(np.mean(values)), _mean_of(diagnostics)
             low, high = self._interval(samples, value)
         smallest = 0.5 / samples[0].sizes[1]
-        n_p, n_u = (float(weight[mask].sum()) for mask in masks)
+        n_p, n_u = (float(weight[mask].sum()) for mask in masks[:2])
         n_all = float(weight.sum())
 
         def for_scenario(prior_u: float) -> float:
@@ -104,11 +111,13 @@ class PriorEstimator(BaseEstimator):
             return float((n_p + prior_u * n_u) / n_all) if self.scenario == "censored" else float(prior_u)
 
         self.diagnostics_["prior_unlabelled"] = min(max(value, smallest), 1.0 - smallest)
+        self.diagnostics_["interval_unlabelled"] = (max(low, 0.0), min(high, 1.0))
         self.prior_ = for_scenario(value)
         self.interval_ = (min(for_scenario(low), self.prior_), max(for_scenario(high), self.prior_))
         return self
 
     _most_rows = MOST_ROWS
+    _uses_negatives = False
 
     def _fold_count(self) -> int:
         """Folds into which the rows are divided; 0 if they are not."""
@@ -117,29 +126,34 @@ class PriorEstimator(BaseEstimator):
     def _samples(
         self, X: Any, kinds: list[Index], weight: Array, integer_weights: bool, group: Index | None
     ) -> list[Sample]:
-        """What ``_estimate`` sees of the distinct rows of P and U, or of a sample of them; once for each repetition."""
-        found, group = distinct_rows_by_kind(X, kinds, weight, self.random_state, self._most_rows, group)
-        (p, w_p), (u, w_u) = found
-        groups = None if group is None else (group[p], group[u])
+        """What ``_estimate`` sees of the distinct rows of P, U and N, or of a sample; once for each repetition."""
+        parts, group = distinct_rows_by_kind(X, kinds, weight, self.random_state, self._most_rows, group)
+        rows, weights = [part[0] for part in parts], [part[1] for part in parts]
+        groups = None if group is None else np.concatenate([group[each] for each in rows])
         # the estimates do not depend on the units of columns, and squares of huge values would overflow
-        X = MaxAbsScaler().fit_transform(X[np.concatenate([p, u])])
-        labelled, both = np.arange(len(p) + len(u)) < len(p), np.concatenate([w_p, w_u])
-        sizes = [min(effective_size(weight[rows], integer_weights), self._most_rows) for rows in kinds]
+        X = MaxAbsScaler().fit_transform(X[np.concatenate(rows)])
+        labelled, all_weights = np.arange(X.shape[0]) < len(rows[0]), np.concatenate(weights)
+        sizes = [min(effective_size(weight[each], integer_weights), self._most_rows) for each in kinds]
         if integer_weights:
-            sizes = [float(w_p.sum()), float(w_u.sum())]
-        features = (self._features(X, labelled, both, k, groups) for k in range(self._repetitions(X.shape[0])))
-        return [
-            Sample(each[: len(p)], each[len(p) :], w_p, w_u, (sizes[0], sizes[1]), groups) for each in features
-        ]
+            sizes = [float(each.sum()) for each in weights]
+        ends = np.cumsum([len(each) for each in rows])
+        negative: dict[str, Any] = {}
+        own = None if groups is None else (groups[: ends[0]], groups[ends[0] : ends[1]])
+        samples = []
+        for k in range(self._repetitions(X.shape[0])):
+            found = self._features(X, labelled, all_weights, k, groups)
+            if self._uses_negatives:
+                negative = {"N": found[ends[1] :], "w_n": weights[2]}
+            P, U = found[: ends[0]], found[ends[0] : ends[1]]
+            samples.append(Sample(P, U, weights[0], weights[1], (sizes[0], sizes[1]), own, **negative))
+        return samples
 
     def _repetitions(self, rows: int) -> int:
         """How many times the features are computed; the estimate is the mean over them."""
         return 1
 
-    def _features(
-        self, X: Any, labelled: Mask, weight: Array, repetition: int, groups: tuple[Index, Index] | None
-    ) -> Any:
-        """What ``_estimate`` sees of each row: here the row itself. ``groups`` are those of P and of U."""
+    def _features(self, X: Any, labelled: Mask, weight: Array, repetition: int, groups: Index | None) -> Any:
+        """What ``_estimate`` sees of each row: here the row itself. ``groups`` are the groups of all rows."""
         return X
 
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:

@@ -33,9 +33,7 @@ class RowPrior(PriorEstimator):
         self.n_bootstrap = n_bootstrap
         self.random_state = random_state
 
-    def _features(
-        self, X: Any, labelled: Mask, weight: Array, repetition: int, groups: tuple[Index, Index] | None
-    ) -> Array:
+    def _features(self, X: Any, labelled: Mask, weight: Array, repetition: int, groups: Index | None) -> Array:
         return self._scaled(np.asarray(X.todense()) if sparse.issparse(X) else X, weight)
 
     def _scaled(self, X: Array, weight: Array) -> Array:

@@ -1,8 +1,8 @@
-"""The two samples of a prior estimator, and sizes that respect weights."""
+"""The samples of a prior estimator, and sizes that respect weights."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,10 @@ _MOST_DRAWS = 2**53
 
 @dataclass(frozen=True)
 class Sample:
-    """Two weighted samples, P and U: rows of a table, or one-dimensional scores, with their effective sizes.
+    """Weighted samples P and U: rows of a table, or one-dimensional scores, with their effective sizes.
 
-    ``groups`` are the groups of the rows of P and of U, if there are groups.
+    ``groups`` are the groups of the rows of P and of U, if there are groups. ``N`` has the scores of labelled negatives
+    for the estimators that use them.
     """
 
     P: Any
@@ -27,6 +28,8 @@ class Sample:
     w_u: Array
     sizes: tuple[float, float]
     groups: tuple[Index, Index] | None = None
+    N: Any = field(default_factory=lambda: np.zeros(0))
+    w_n: Array = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def of_counts(cls, P: Any, U: Any, w_p: Array, w_u: Array) -> Sample:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from usmo.core.arrays import Array, Index
 from usmo.estimators.counts import Counts, expected_positives
+from usmo.priors import ScarTest
 from usmo.report.explanations import (
     Neighbours,
     nearest_positives,
@@ -54,6 +55,7 @@ class ReportContext:
     ignored: list[str]
     made: str
     ranking_file: str
+    at_random: ScarTest | None
 
     @property
     def f(self) -> Array:

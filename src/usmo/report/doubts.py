@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from usmo.core.arrays import Array
-from usmo.estimators.counts import Counts
+from usmo.estimators.counts import Counts, expected_positives
 from usmo.estimators.fit_warnings import fit_precision
 from usmo.metrics import prior_threshold, pu_precision, pu_recall, pu_roc_auc
+from usmo.priors import ScarTest
+from usmo.priors.saturation import WIDEST
+from usmo.priors.scar import SURE
 from usmo.system.words import quantity
 
 FEW_POSITIVES = 20
@@ -58,9 +61,13 @@ def cross_validated_quality(model: Any, labels: np.ndarray) -> Quality | None:
     return Quality.of(labels[rows], f, float(model.prior_), model.scenario, selection.weight)
 
 
-def doubts(model: Any, f: Array, counts: Counts, quality: Quality | None) -> list[str]:
-    """Sentences on few positives, a wide interval, a model without use, and rows that cannot be told apart."""
+def doubts(
+    model: Any, f: Array, counts: Counts, quality: Quality | None, at_random: ScarTest | None = None
+) -> list[str]:
+    """Sentences on few positives, a wide interval, labels not at random, a model without use, and equal rows."""
     found = [*_about_estimates(model, counts)]
+    if at_random is not None and at_random.p_value < SURE:
+        found.append(at_random.sentence)
     f_u = f[np.isfinite(f)]
     if len(f_u) and float(np.ptp(f_u)) <= fit_precision(model):
         found.append("All rows have the same score: nothing was learnt, and the order has no meaning.")
@@ -91,13 +98,25 @@ def _about_estimates(model: Any, counts: Counts) -> list[str]:
         advice = " Give the share if you know it (--prior)." if estimated else ""
         found.append(f"{few} little about {what}: the order of the rows is surer than the number marked.{advice}")
     elif estimated and hasattr(model, "prior_interval_"):
-        low, high = model.prior_interval_
-        if high > _WIDE * max(low, 1e-12) and high - low > 0.05:
-            found.append(
-                f"The share of positives is uncertain, between {low:.3f} and {high:.3f}: the order of the rows is "
-                "surer than the number marked. Give the share if you know it (--prior)."
-            )
+        found += _about_interval(model, counts)
     return found
+
+
+def _about_interval(model: Any, counts: Counts) -> list[str]:
+    low, high = model.prior_interval_
+    few, many = (
+        round(expected_positives(end, counts.positives, counts.unlabelled, model.scenario, counts.negatives))
+        for end in (low, high)
+    )
+    advice = (
+        f"between {quantity(few)} and {quantity(many)} rows may be positive. The order of the rows is surer than the "
+        "number marked. Give the share if you know it (--prior)."
+    )
+    if high - low > WIDEST:
+        return [f"These columns do not determine the share of positives, {low:.3f} to {high:.3f}: {advice}"]
+    if high > _WIDE * max(low, 1e-12) and high - low > 0.05:
+        return [f"The share of positives is uncertain, between {low:.3f} and {high:.3f}: {advice}"]
+    return []
 
 
 def _about_quality(quality: Quality) -> list[str]:

@@ -45,6 +45,7 @@ def build(
     sensitivity: Any = "auto", f: Any = None, titles: Sequence[Any] | None = None,
     words: Sequence[str] | None = None, groups: Sequence[str] | None = None, cells: Any = None,
     ignored: Sequence[str] = (), made: str | None = None, ranking_file: str = "", row_groups: Any = None,
+    at_random: Any = "auto",
 ) -> str:  # fmt: skip
     """The report as HTML. The same model and rows give the same page, but for its date.
 
@@ -96,6 +97,8 @@ def build(
         A path, relative to the page, of a file with the ranking of all rows.
     row_groups : sequence, optional
         The group of each row: rows of one group share a fold where rows are held out.
+    at_random : "auto", None or ScarTest
+        The test of labels at random (:func:`usmo.priors.scar_test`): made if "auto" and ``sensitivity`` is not None.
     """
     environment = templates()
     check_model(model)
@@ -110,6 +113,10 @@ def build(
     if getattr(model, "kernel", None) == "precomputed" or words is not None or not can_be_tried(table, by_column):
         by_column = {}
     counts, is_auto = Counts.of(model, f, labels), isinstance(sensitivity, str)
+    if isinstance(at_random, str):
+        at_random = (
+            None if sensitivity is None else refits.labels_test(model, table, labels, names, row_groups=row_groups)
+        )
     context = ReportContext(
         model, table, Ranking(f, labels), counts, ids, names,
         checked_texts("titles", titles, table.shape[0]), checked_texts("words", words, table.shape[1]), str(source),
@@ -125,6 +132,7 @@ def build(
         ignored=[str(line) for line in ignored],
         made=str(datetime.datetime.now(datetime.timezone.utc).date()) if made is None else str(made),
         ranking_file=str(ranking_file),
+        at_random=at_random,
     )  # fmt: skip
     return _render(context, environment)
 

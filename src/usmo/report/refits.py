@@ -1,4 +1,4 @@
-"""What takes further fits: decision values of held-out rows, and what another prior would change.
+"""What takes further fits: decision values of held-out rows, what another prior would change, the test of the labels.
 
 All refits use the model's prior, λ and γ. A table of more than ``ROWS`` rows is replaced by a random sample.
 """
@@ -6,6 +6,7 @@ All refits use the model's prior, λ and γ. A table of more than ``ROWS`` rows 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from usmo.core.arrays import Array, Index
 from usmo.core.groups import group_folds
 from usmo.estimators.counts import Counts, expected_positives
 from usmo.estimators.sensitivity import Sensitivity, prior_sensitivity, unfitted_copy
+from usmo.priors import ScarTest, scar_test
 from usmo.report.influence import losses
 
 ROWS = 5_000
@@ -27,6 +29,9 @@ FEWEST = 5
 
 _PRIORS = 5
 """Priors that are compared, the model's own among them."""
+
+_TEST_DRAWS, _TESTED_COLUMNS = 12, 1000
+"""Draws of the test of labels at random, and columns up to which it is made: about a second."""
 
 
 @dataclass(frozen=True)
@@ -141,3 +146,18 @@ def _part(model: Any, X: Any, rows: Index, against: Index) -> Any:
     if getattr(model, "kernel", None) == "precomputed":
         return X[rows][:, against]
     return X[rows]
+
+
+def labels_test(
+    model: Any, X: Any, labels: np.ndarray, names: Sequence[Any] | None = None, *, row_groups: Any = None
+) -> ScarTest | None:
+    """The test of labels at random; None if propensities are given, for kernel matrices, wide tables and few labels.
+
+    It takes rows as independent, so there is none for rows in groups either.
+    """
+    told = hasattr(model, "propensity_") or getattr(model, "kernel", None) == "precomputed"
+    fewest = min(int(np.count_nonzero(labels == kind)) for kind in (1, 0))
+    if told or row_groups is not None or X.shape[1] > _TESTED_COLUMNS or fewest < FEWEST:
+        return None
+    used = labels >= 0
+    return scar_test(X[used], labels[used] == 1, names=names, n_draws=_TEST_DRAWS)

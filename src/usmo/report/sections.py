@@ -57,7 +57,8 @@ def learnt(context: ReportContext) -> Section:
         "propensity_model": getattr(context.model, "propensity_model_", None),
         "propensity_names": _propensity_names(context),
         "quality": _quality(context),
-        "doubts": doubts(context.model, context.f, counts, _held_out_quality(context)),
+        "doubts": doubts(context.model, context.f, counts, _held_out_quality(context), context.at_random),
+        "at_random": context.at_random,
         "ignored": context.ignored,
     }
 

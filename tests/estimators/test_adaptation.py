@@ -1,0 +1,106 @@
+"""A fitted model for another mixture of the same classes."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import usmo
+from usmo import PUSVC, LinearPUSVC, RampPUSVC
+from usmo.estimators.adaptation import _mixture_prior, decision_quantiles
+
+
+def rows(seed, n, prior, moved=0.0):
+    rng = np.random.default_rng(seed)
+    truth = rng.random(n) < prior
+    X = rng.normal(size=(n, 2)) + moved
+    X[truth, 0] += 3.0
+    return X, truth
+
+
+@pytest.fixture(scope="module", params=[PUSVC, LinearPUSVC, RampPUSVC])
+def model(request):
+    X, truth = rows(0, 500, 0.5)
+    y = truth & (np.arange(500) % 3 == 0)
+    prior = float(truth[~y].mean())
+    return request.param(prior=prior).fit(X, y.astype(int))
+
+
+@pytest.mark.parametrize("prior", [0.1, 0.7])
+def test_prior_threshold_and_probabilities_follow_the_mixture(model, prior):
+    X, truth = rows(1, 1500, prior)
+    adapted = model.adapt(X)
+    assert adapted.prior_ == pytest.approx(truth.mean(), abs=0.06)
+    assert adapted.predict(X).mean() == pytest.approx(adapted.prior_, abs=2 / 1500)
+    assert adapted.predict_proba(X)[:, 1].mean() == pytest.approx(adapted.prior_, abs=0.01)
+    before, after = (np.mean(each.predict(X) == truth) for each in (model, adapted))
+    assert after >= before - 0.005
+    assert adapted.prior_interval_[0] < adapted.prior_ < adapted.prior_interval_[1]
+    np.testing.assert_array_equal(np.argsort(model.decision_function(X)), np.argsort(adapted.decision_function(X)))
+
+
+def test_the_model_itself_is_not_changed(model):
+    X, _ = rows(2, 300, 0.2)
+    before = model.predict_proba(X)
+    prior = model.prior_
+    model.adapt(X)
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+    assert model.prior_ == prior
+
+
+def test_a_table_that_fits_is_not_called_drift_and_another_one_is(model, recwarn):
+    X, _ = rows(3, 800, 0.2)
+    assert model.adapt(X).drift_ < 0.25
+    assert not recwarn.list
+    other, _ = rows(4, 800, 0.1, moved=1.5)
+    with pytest.warns(UserWarning, match="does not fit.*#drift"):
+        assert model.adapt(other).drift_ > 0.25
+
+
+def test_an_adapted_model_is_stored_and_adapted_again(model, tmp_path):
+    X, _ = rows(5, 800, 0.2)
+    once = model.adapt(X)
+    once.save(tmp_path / "model.usmo")
+    loaded = usmo.load(tmp_path / "model.usmo")
+    np.testing.assert_allclose(loaded.predict_proba(X), once.predict_proba(X))
+    again = loaded.adapt(X)
+    assert again.prior_ == pytest.approx(once.prior_, abs=1e-3)
+    np.testing.assert_allclose(again.predict_proba(X), once.predict_proba(X), atol=0.01)
+    back = once.adapt(rows(6, 800, 0.5)[0])
+    direct = model.adapt(rows(6, 800, 0.5)[0])
+    assert back.prior_ == pytest.approx(direct.prior_, abs=0.01)
+
+
+def test_a_given_threshold_stays():
+    X, truth = rows(7, 300, 0.5)
+    y = (truth & (np.arange(300) % 2 == 0)).astype(int)
+    fitted = PUSVC(prior=0.4, threshold=0.2).fit(X, y)
+    adapted = fitted.adapt(rows(8, 300, 0.1)[0])
+    assert adapted.threshold_ == 0.2
+    np.testing.assert_array_equal(adapted.decision_function(X), fitted.decision_function(X))
+    assert adapted.prior_ < fitted.prior_
+
+
+def test_the_prior_maximises_the_likelihood_of_the_mixture():
+    rng = np.random.default_rng(0)
+    chance = rng.beta(0.5, 0.5, 2000)
+    value, (low, high) = _mixture_prior(chance, 0.4)
+    grid = np.linspace(0.001, 0.999, 999)
+    terms = grid[:, None] * chance / 0.4 + (1 - grid[:, None]) * (1 - chance) / 0.6
+    assert value == pytest.approx(grid[np.log(terms).sum(axis=1).argmax()], abs=2e-3)
+    assert low < value < high
+
+
+def test_quantiles_of_weighted_values_are_those_of_repeated_values():
+    rng = np.random.default_rng(0)
+    d, weight = rng.normal(size=400), rng.integers(1, 4, 400).astype(float)
+    repeated = np.repeat(d, weight.astype(int))
+    np.testing.assert_allclose(
+        decision_quantiles(d, weight), decision_quantiles(repeated, np.ones(len(repeated))), atol=0.1
+    )
+
+
+def test_adapt_needs_a_fit_and_rows(model):
+    with pytest.raises(NotFittedError):
+        PUSVC().adapt(np.eye(2))
+    with pytest.raises(ValueError, match=r"minimum of 1|at least one row"):
+        model.adapt(np.zeros((0, 2)))

@@ -1,0 +1,114 @@
+"""Priors for labels that are not at random, and for tables that do not determine the prior."""
+
+import numpy as np
+import pytest
+
+from usmo.priors import Consensus, Grouped, KnownNegatives, NegativesOnly
+
+
+def overlapping(seed=0, n=1500, prior=0.3, distance=1.5):
+    """One column in which the classes overlap, and a column of noise."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random(n) < prior
+    X = rng.normal(size=(n, 2))
+    X[truth, 0] += distance
+    return X, truth, rng
+
+
+def labelled(truth, rng, chance, negatives=0):
+    y = (truth & (rng.random(len(truth)) < chance)).astype(int)
+    y[rng.choice(np.flatnonzero(~truth), negatives, replace=False)] = -1
+    return y
+
+
+def width(model):
+    return model.interval_[1] - model.interval_[0]
+
+
+def test_known_negatives_shrink_error_and_interval_where_classes_overlap():
+    errors, widths = [], []
+    for seed in range(3):
+        X, truth, rng = overlapping(seed)
+        y = labelled(truth, rng, 0.3, negatives=150)
+        known = KnownNegatives(scenario="censored", repeats=2).fit(X, y)
+        plain = Consensus(scenario="censored", repeats=3, n_bootstrap=5).fit(X, np.where(y < 0, 0, y))
+        errors.append((abs(known.prior_ - truth.mean()), abs(plain.prior_ - truth.mean())))
+        widths.append((width(known), width(plain)))
+        assert known.interval_[0] < truth.mean() < known.interval_[1]
+    assert np.mean(errors, axis=0)[0] < np.mean(errors, axis=0)[1]
+    assert np.all(np.array(widths)[:, 0] < 0.7 * np.array(widths)[:, 1])
+
+
+def test_more_known_negatives_make_the_interval_narrower():
+    X, truth, _ = overlapping(4)
+    few, many = (
+        KnownNegatives(scenario="censored", repeats=2).fit(
+            X, labelled(truth, np.random.default_rng(1), 0.3, count)
+        )
+        for count in (15, 300)
+    )
+    assert width(many) < width(few)
+
+
+def test_the_selection_of_positives_does_not_bias_an_estimate_from_negatives_only():
+    """Only positives far from the negatives are labelled: what assumes labels at random underestimates."""
+    X, truth, rng = overlapping(5, n=2000, distance=2.0)
+    y = labelled(truth, rng, 1 / (1 + np.exp(-4 * (X[:, 0] - 3.0))), negatives=200)
+    only = NegativesOnly(scenario="censored", repeats=2).fit(X, y)
+    both = KnownNegatives(scenario="censored", repeats=2).fit(X, y)
+    assert only.interval_[0] < truth.mean() < only.interval_[1]
+    assert both.prior_ < truth.mean() - 0.05
+    assert abs(only.prior_ - truth.mean()) < abs(both.prior_ - truth.mean())
+
+
+@pytest.mark.parametrize("cls", [KnownNegatives, NegativesOnly])
+def test_an_error_names_the_labelled_negatives_that_are_missing(cls):
+    X, truth, rng = overlapping(n=100)
+    with pytest.raises(ValueError, match=r"at least 2 labelled negatives \(-1 in y\), got 0"):
+        cls().fit(X, labelled(truth, rng, 0.5))
+
+
+def two_kinds(seed, chances):
+    """Two kinds of positives far apart, with their own label frequencies, and negatives between them."""
+    rng = np.random.default_rng(seed)
+    kind = rng.choice(3, size=1500, p=[0.15, 0.15, 0.7])
+    X = rng.normal(size=(1500, 2)) + np.array([[-6.0, 0.0], [6.0, 0.0], [0.0, 0.0]])[kind]
+    y = (rng.random(1500) < np.array([*chances, 0.0])[kind]).astype(int)
+    return X, y, float(np.mean(kind < 2))
+
+
+def test_groups_with_their_own_label_frequencies_are_added_up():
+    X, y, true = two_kinds(0, (0.8, 0.2))
+    grouped = Grouped(scenario="censored", repeats=3, n_bootstrap=5).fit(X, y)
+    plain = Consensus(scenario="censored", repeats=3, n_bootstrap=5).fit(X, y)
+    assert len(grouped.diagnostics_["groups"]) == 2
+    assert abs(grouped.prior_ - true) < 0.04
+    assert plain.prior_ < true - 0.05  # the group that is labelled more often hides the other
+    assert grouped.interval_[0] <= true <= grouped.interval_[1]
+
+
+def test_one_group_gives_the_default_estimate():
+    X, y, _ = two_kinds(1, (0.5, 0.5))
+    one = Grouped(most_groups=1, repeats=2, n_bootstrap=0).fit(X, y)
+    assert one.prior_ == pytest.approx(Consensus(repeats=2, n_bootstrap=0).fit(X, y).prior_)
+
+
+def test_a_table_that_says_nothing_does_not_identify_the_prior():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3)), np.arange(300) < 60
+    nothing = Consensus(n_bootstrap=5).fit(X, y)
+    assert not nothing.identified_
+    assert width(nothing) > 0.5
+    X, truth, rng = overlapping(0, distance=6.0)
+    apart = Consensus(scenario="censored", repeats=3, n_bootstrap=5).fit(X, labelled(truth, rng, 0.3))
+    assert apart.identified_
+    assert apart.diagnostics_["separation"] > 0.8
+
+
+def test_the_interval_reaches_the_truth_where_every_region_holds_negatives():
+    """At most half of the rows of any region are positive, so that no method can find the prior of 0.1."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 1))
+    truth = rng.random(2000) < np.where(X[:, 0] > 1.0, 0.5, 0.02)
+    model = Consensus(scenario="censored", repeats=3, n_bootstrap=5).fit(X, labelled(truth, rng, 0.5))
+    assert model.interval_[0] <= truth.mean() < model.prior_

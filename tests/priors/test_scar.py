@@ -1,0 +1,91 @@
+"""The test of labels at random: its level, its power, the columns it names, and what it cannot tell."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from usmo.priors import scar_test
+from usmo.priors.scar import ScarTest, _areas, _holm
+
+
+def table(seed, n=500, prior=0.4):
+    """Classes that differ in two columns; the third says nothing about the class."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random(n) < prior
+    X = rng.normal(size=(n, 3))
+    X[truth, :2] += 2.5
+    return X, truth, rng
+
+
+def test_labels_at_random_are_rarely_rejected():
+    rejected = 0
+    for seed in range(8):
+        X, truth, rng = table(seed)
+        rejected += scar_test(X, truth & (rng.random(len(truth)) < 0.4), n_draws=10, random_state=seed).differs
+    assert rejected <= 1  # at the level of 5 %, more in 6 % of such runs
+
+
+def test_labels_that_follow_a_column_are_found_with_the_column():
+    found = []
+    for seed in range(3):
+        X, truth, rng = table(seed)
+        y = truth & (rng.random(len(truth)) < 1 / (1 + np.exp(-3 * X[:, 2])))
+        found.append(scar_test(X, y, names=["a", "b", "clinic"], n_draws=12))
+    assert sum(test.differs for test in found) == 3
+    assert all(next(iter(test.columns)) == "clinic" for test in found)
+    assert "most in clinic" in found[0].sentence
+
+
+def test_twenty_labelled_rows_are_enough_for_a_strong_selection():
+    X, truth, _ = table(0)
+    far = np.flatnonzero(truth)[np.argsort(-X[truth, 2])[:20]]
+    assert scar_test(X, np.isin(np.arange(len(X)), far), n_draws=12).differs
+
+
+def test_sparse_rows_frames_and_seeds():
+    X, truth, rng = table(1, n=200)
+    y = np.where(truth & (rng.random(200) < 0.5), 1, 0)
+    dense = scar_test(X, y, n_draws=4)
+    again = scar_test(X, y, n_draws=4)
+    assert dense == again
+    assert isinstance(scar_test(sparse.csr_matrix(X), y, n_draws=4), ScarTest)
+    pd = pytest.importorskip("pandas")
+    framed = scar_test(pd.DataFrame(X, columns=["a", "b", "c"]), y, n_draws=4)
+    assert set(framed.columns) <= {"a", "b", "c"}
+
+
+def test_words_follow_the_result_and_say_what_is_not_seen():
+    at_random = ScarTest(0.4, 0.5, 0.5, {}, 20, 40)
+    assert not at_random.differs
+    assert at_random.sentence == "No sign that the labels are not at random (p = 0.40)."
+    assert "no label at all" in str(at_random)
+    weak = ScarTest(0.03, 0.6, 0.5, {"year": 0.01}, 20, 40)
+    assert weak.sentence == "A weak sign that the labels are not at random (p = 0.030), most in year."
+    sure = ScarTest(0.003, 0.7, 0.5, {"year": 0.01}, 20, 40)
+    assert sure.sentence.startswith("The labels are not at random (p = 0.003): labelled rows differ")
+    unknown = ScarTest(np.nan, np.nan, np.nan, {}, 2, 40)
+    assert not unknown.differs
+    assert "cannot be told" in unknown.sentence
+
+
+def test_rows_that_all_look_alike_give_no_p_value():
+    test = scar_test(np.ones((40, 2)), np.arange(40) < 10, n_draws=3)
+    assert np.isnan(test.p_value)
+
+
+def test_errors_name_the_argument():
+    X, truth, _ = table(0, n=50)
+    with pytest.raises(ValueError, match="n_draws must be at least 3, got 1"):
+        scar_test(X, truth, n_draws=1)
+    with pytest.raises(ValueError, match="at least 5 labelled positives"):
+        scar_test(X, np.arange(50) < 3)
+    with pytest.raises(ValueError, match="names must have one name per column, 3; got 1"):
+        scar_test(X, truth, names=["a"])
+
+
+def test_areas_and_holm_by_brute_force():
+    rng = np.random.default_rng(0)
+    P, U = rng.integers(0, 4, (7, 2)).astype(float), rng.integers(0, 4, (9, 2)).astype(float)
+    pairs = (P[:, None, :] > U[None]).mean((0, 1)) + 0.5 * (P[:, None, :] == U[None]).mean((0, 1))
+    np.testing.assert_allclose(_areas(P, U), pairs)
+    np.testing.assert_allclose(_holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])

@@ -115,3 +115,28 @@ def test_checkpoint_does_not_change_the_model(tmp_path):
     one, two = PUSVC(0.4).fit(X, y), PUSVC(0.4, checkpoint=tmp_path / "c", checkpoint_seconds=0.0).fit(X, y)
     np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_fit_stopped_inside_a_product_continues_with_its_next_panel(tmp_path, monkeypatch):
+    """G of such a state belongs to no σ: it holds the panels done so far."""
+    monkeypatch.setattr("usmo.solvers.block_rows._PANELS_FROM", 512)
+    monkeypatch.setattr("usmo.kernels.symmetric._PANEL", 512)
+    problem, matrix = random_problem(0, n=4000, p=40, d=8, prior=0.4, lam=1e-3)
+    whole, certificate = train(problem, matrix, tol=1e-5)
+    file, seen = tmp_path / "state", []
+    save = Checkpoint.save
+
+    def stopped(self, sigma, get_G, target, panels=0):
+        save(self, sigma, get_G, target, panels)
+        seen.append(panels)
+        if panels == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "save", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            train(problem, matrix, tol=1e-5, checkpoint=file, checkpoint_seconds=0.0)
+    assert seen[-3:] == [1, 2, 3]
+    resumed, again = train(problem, matrix, tol=1e-5, checkpoint=file, checkpoint_seconds=0.0)
+    assert again.primal == pytest.approx(certificate.primal, rel=1e-8)
+    assert resumed.kernel_rows < 0.8 * whole.kernel_rows

@@ -107,7 +107,9 @@ def no_room(monkeypatch):
 
 def test_folder_that_cannot_be_written_is_noticed_before_the_fit(tmp_path, no_room, monkeypatch):
     X, y = random_table(0)
-    monkeypatch.setattr("usmo.estimators.pusvc.choose", lambda *_: pytest.fail("the prior is estimated before"))
+    monkeypatch.setattr(
+        "usmo.estimators.pusvc.prepare_choices", lambda *_: pytest.fail("the prior is estimated before")
+    )
     with pytest.raises(ValueError, match=r"folder that can be written, got '.*state' \(Read-only file system\)"):
         PUSVC(checkpoint=tmp_path / "state").fit(X, y)
 
@@ -195,7 +197,7 @@ def test_every_state_saved_leads_to_a_point_of_the_whole_problem(problem):
     ],
 )
 def test_files_with_other_arrays_are_refused(tmp_path, arrays):
-    np.savez_compressed(tmp_path / "state", **{"format": 1, "fingerprint": "digest", **arrays})
+    np.savez_compressed(tmp_path / "state", **{"format": 2, "fingerprint": "digest", **arrays})
     with (
         StateFile(tmp_path / "state.npz", 0.0, "digest") as file,
         pytest.raises(ValueError, match="is not a checkpoint of usmo"),
@@ -204,7 +206,7 @@ def test_files_with_other_arrays_are_refused(tmp_path, arrays):
 
 
 def test_array_that_claims_to_be_huge_takes_no_memory(tmp_path):
-    np.savez(tmp_path / "state", format=1, fingerprint="digest", w=np.zeros(3))
+    np.savez(tmp_path / "state", format=2, fingerprint="digest", w=np.zeros(3))
     data = (tmp_path / "state.npz").read_bytes()
     (tmp_path / "state.npz").write_bytes(data.replace(b"'shape': (3,), }         ", b"'shape': (%d,), }" % 10**9))
     with (

@@ -1,9 +1,10 @@
-"""Exact Gaussian fits up to a million rows: python -m benchmarks.million {fit,tiles} [options]
+"""Exact Gaussian fits up to a million rows: python -m benchmarks.million {fit,plot,tiles} [options]
 
 fit    poker hands × 10 columns (synthetic: drawn by ``make_poker_hands``), 1,000 labelled positives, γ = 0.5 on
        standardised columns, tol 1e-3. Every fit runs in its own process with a checkpoint. Lines go to
        out/million.jsonl; sizes that are there already are skipped, and a fit that was interrupted continues. With
        ``--kill SECONDS`` the process is killed once by SIGKILL and started again.
+plot   the violation against the kernel values computed, of the fits in out/million.jsonl, as a picture
 tiles  nanoseconds for a kernel value, float32 and float64, with one thread and with all
 
 The entries that an optimum with s support rows of n needs are those between two support rows, once, and those between a
@@ -155,6 +156,29 @@ def _print(lines: list[dict[str, Any]]) -> None:
             print(f"lambda {lam:g}: time grows from {n:,} to {m:,} rows with the power {power:.2f}")
 
 
+def plot(target: str, lam: float = 1e-4) -> None:
+    """Draw the convergence of the stored fits with this λ."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+    axes = figure.subplots()
+    lines = [json.loads(line) for line in RESULTS.read_text().splitlines()]
+    for line in sorted(lines, key=lambda line: line["rows"]):
+        if line["lam"] == lam:
+            n, passes = line["rows"], line["history"]
+            shares, violations = [p[6] / n for p in passes], [max(p[3], 1e-6) for p in passes]
+            axes.plot(shares, violations, "o-", markersize=4, label=f"{n:,} rows, {line['seconds']:.0f} s")
+    axes.axhline(TOL, color="grey", linewidth=0.8, linestyle="--")
+    axes.annotate("tol", (axes.get_xlim()[0], TOL), xytext=(3, 3), textcoords="offset points", color="grey")
+    axes.set(
+        yscale="log", xlabel="kernel values computed, divided by n²", ylabel="largest violation of optimality"
+    )
+    axes.legend(frameon=False)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    figure.savefig(target, dpi=130)
+
+
 def tiles() -> None:
     X, _, _ = hands(TILE_ROWS)
     for dtype in (np.float32, np.float64):
@@ -179,12 +203,15 @@ def main() -> None:
     one.add_argument("n", type=int)
     one.add_argument("lam", type=float)
     one.add_argument("checkpoint")
+    commands.add_parser("plot").add_argument("target")
     commands.add_parser("tiles")
     arguments = parser.parse_args()
     if arguments.command == "fit":
         fits(arguments.rows, arguments.lam, arguments.kill)
     elif arguments.command == "one":
         fit_one(arguments.n, arguments.lam, arguments.checkpoint)
+    elif arguments.command == "plot":
+        plot(arguments.target)
     else:
         tiles()
 

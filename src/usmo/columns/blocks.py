@@ -1,6 +1,6 @@
 """The weight of numbers and categories beside text and vectors, so that neither drowns the other.
 
-A text column has rows of length 1, but two texts share few words: along any one direction they spread by about 0.1.
+The text of a row has length 1, but two texts share few words: along any one direction they spread by about 0.1.
 One standardised number spreads by 1 along its only direction, and would decide alone. All columns that are neither text
 nor vectors are therefore scaled together: their largest spread along a direction becomes that of the text and the
 vectors, as in multiple factor analysis (Escofier and Pagès 1994). On the collection "kitchenham", with 20 known papers,

@@ -109,10 +109,10 @@ def _check_encoder(encoder: TableEncoder) -> None:
 
 
 def _current(schema: Any) -> Any:
-    """A schema of an older file as one of today.
+    """A schema of a file of an earlier version, in the form of this version.
 
-    It had a truth value for the decimal comma, ISO dates only, and every text column had its own terms, those of markup
-    included, and pairs of words with the weight of words.
+    An earlier schema had a truth value for the decimal comma and ISO dates only. Every text column had its own terms,
+    those of markup included, and pairs of words had the weight of words.
     """
     if isinstance(schema, dict) and schema.get("kind") == "text":
         return {"markup": False, "pair_weight": 1.0, "joined": [schema.get("name")], **schema}

@@ -126,7 +126,8 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         The prior is estimated on the rows of X, without labels; threshold and probabilities follow. The order of the
         rows stays the same, and the model itself is not changed. It assumes that positives, and negatives, look as in
         training: only their shares differ. ``drift_`` of the copy is the distance of the decision values of X from the
-        nearest such mixture (total variation, 0 to 1); above 0.25 a warning says that the table does not fit.
+        nearest such mixture (total variation, 0 to 1). Above 0.25, if chance does not explain it, a warning says that
+        the table does not fit.
 
         Parameters
         ----------

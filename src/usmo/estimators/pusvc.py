@@ -68,9 +68,9 @@ class PUSVC(KernelPUClassifier):
         ``scenario="censored"``. "estimate" uses :class:`usmo.priors.Consensus`, on a random sample of at most 20,000
         labelled and 20,000 unlabelled rows.
     lam : float, "auto" or "cv", default="auto"
-        Regularisation λ. "auto" is 2/n for n unlabelled rows, at least 0.001 (:mod:`usmo.fitting.default_lam`); for
-        kernels of learned trees it is 0.05 and for the linear kernel 0.01. "cv" chooses it by the PU risk of held-out
-        rows (:mod:`usmo.fitting.select`).
+        Regularisation λ. "auto" is 2/n for n different unlabelled rows, at least 0.001
+        (:mod:`usmo.fitting.default_lam`); for kernels of learned trees it is 0.05 and for the linear kernel 0.01.
+        "cv" chooses it by the PU risk of held-out rows (:mod:`usmo.fitting.select`).
     kernel : {"linear", "rbf", "poly", "sigmoid", "forest", "forest+rbf", "precomputed"} or callable, default="rbf"
         "forest" learns the kernel from the table: trees are grown to tell labelled from unlabelled rows, and k(x, y) is
         the share of trees in which x and y have the same leaf. "forest+rbf" is half of that plus half of rbf on
@@ -99,8 +99,8 @@ class PUSVC(KernelPUClassifier):
         and some of its positives were labelled, so that all rows together are the unlabelled sample.
     propensity : None or "estimate", default=None
         "estimate" fits with an estimated probability that a positive is labelled, for labels that are not at random
-        (``scenario="censored"``). The prior, given or estimated, fixes its level. :class:`PropensityModel` says what is
-        assumed.
+        (``scenario="censored"``). A given prior fixes its level; an estimated one hardly does. :class:`PropensityModel`
+        says what is assumed.
     propensity_columns : sequence of int or str, default=None
         Numbers or names of the columns that this probability depends on. None: it increases with the decision value.
     threshold : "prior" or float, default="prior"
@@ -126,7 +126,7 @@ class PUSVC(KernelPUClassifier):
         "interior-point" also reaches a relative gap of a thousandth of it. "qp" ignores it and goes to the precision
         of float64.
     max_iter : int, default=-1
-        Limit on rounds ("blocks"), two-row steps ("usmo") or interior point iterations; -1 for none.
+        Limit on rounds ("blocks", "newton"), two-row steps ("usmo") or interior point iterations; -1 for none.
     max_time : float, default=None
         Limit on the seconds spent in the solver; "qp" ignores it. The best solution so far is kept, with its
         certificate.
@@ -184,11 +184,12 @@ class PUSVC(KernelPUClassifier):
     coef_ : ndarray of shape (1, n_features)
         Weights of the columns; only for the linear kernel.
     certificate_ : Certificate
-        ``primal``, ``dual``, ``gap``, ``relative_gap``, ``kkt_violation``, ``equality_residual``, ``convex``.
+        ``primal``, ``dual``, ``gap``, ``relative_gap``, ``kkt_violation``, ``equality_residual``, ``convex``,
+        ``precision``, ``rounding``.
     approximation_ : Approximation
         The approximate kernel compared with the exact one on a sample. Only with ``approximation``.
     n_iter_ : int
-        Rounds ("blocks"), two-row steps ("usmo") or interior point iterations.
+        Rounds ("blocks", "newton"), two-row steps ("usmo") or interior point iterations.
     kernel_rows_ : float
         Kernel values computed by the solver, in rows of the n × n kernel matrix of the unlabelled rows. The
         certificate computes the rows of the support once more. Sums over leaves of trees count as the rows they

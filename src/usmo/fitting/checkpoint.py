@@ -1,8 +1,8 @@
 """Checkpoints of long fits: the solver's state in one file, replaced atomically, refused for other data.
 
-For the block solver the file has σ, G = q - Kσ at it, the point that the solver is moving to, and how far
-G has come on the way there. A fit that is killed
-and started again with the same table and parameters continues from there without computing a kernel row twice.
+For the block solver the file has σ, G = q - Kσ at it, the point that the solver is moving to, and how far G has come on
+the way there. A fit that is killed and started again with the same table and parameters continues from there without
+computing a kernel row twice.
 
 One fit at a time uses a file: a lock beside it says which process. A disk that is full or gone during the fit costs the
 checkpoint, not the fit.

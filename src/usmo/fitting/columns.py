@@ -25,9 +25,8 @@ def fit_features(
 
     A fit by Newton's method that falls short is tried again without its start.
     """
-    is_held = isinstance(
-        features, ArrayFeatures | PartFeatures
-    )  # mapped rows would be mapped again for every pass
+    # mapped rows would be mapped again for every pass
+    is_held = isinstance(features, ArrayFeatures | PartFeatures)
     if spec.solver == "newton" and not is_held:
         raise ValueError(
             "solver='newton' needs mapped features in memory: lower n_components, or use 'interior-point'"

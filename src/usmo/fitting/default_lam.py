@@ -1,7 +1,8 @@
 """λ if lam="auto": a constant for linear functions and for learned kernels, and 2/n for other kernels.
 
 2/n lets f follow the rows as C = 1/4 does in a support vector machine, whose λ is 1/(2·C·n). n is the number of
-different unlabelled rows, of equal weight or as many as tell as much: a row of weight two counts as two equal rows.
+different unlabelled rows, at most 2,000. Where their weights differ, n is their effective number (Σm)²/Σm²; equal rows
+are one row of greater weight.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def fit_kernel(
 
     A fit that falls short of the tolerance is tried again without its start, then by other solvers.
     """
-    solver = choose_solver(problem, kernel, spec)
+    solver = choose_solver(kernel, spec)
     psd = solver in COLUMN_SOLVERS or check_kernel(problem, kernel)
     certified = _by(solver, problem, kernel, spec, psd, start, progress)
     if _falls_short(certified) and start is not None:
@@ -110,7 +110,7 @@ def effort(problem: Problem, psd: bool) -> int | None:
     return _STEPS_PER_ROW * problem.n if psd and graded.can_finish(problem) else None
 
 
-def choose_solver(problem: Problem, kernel: KernelMatrix, spec: Specification) -> str:
+def choose_solver(kernel: KernelMatrix, spec: Specification) -> str:
     """The solver to use: the one that is asked for, or for "auto" the faster one for this kernel and table."""
     name = kernel.kernel.name
     if spec.checkpoint is not None and spec.solver not in ("auto", "blocks"):

@@ -179,8 +179,8 @@ def refuse_few(table: Table) -> None:
 def _sample(table: Table, seed: int) -> _Sample:
     """Labelled and unlabelled rows, dealt to folds by groups, or in the order of keys of their values.
 
-    Equal rows share a fold.
-    Of each kind the rows of the first ``MOST_ROWS`` keys are used, with weights that keep the weight of the kind.
+    Equal rows share a fold. Of each kind the rows of the first ``MOST_ROWS`` keys are used, with weights that keep the
+    weight of the kind.
     """
     rows, folds, weights = [], [], []
     for kind in (table.labelled, table.unlabelled):

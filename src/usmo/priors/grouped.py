@@ -35,8 +35,8 @@ _COMPONENTS = 5
 class Grouped(ScorePrior):
     """Sum of the estimates for groups of the labelled positives, for labels at random only within groups.
 
-    The groups are the components of a Gaussian mixture on the first five principal components of
-    the labelled positives; BIC chooses their number, up to ``most_groups`` and to one per 20 labelled positives. The
+    The groups are the components of a Gaussian mixture on the first five principal components of the labelled
+    positives. BIC chooses their number: at most ``most_groups``, and at most one per 20 labelled positives. The
     estimate of each group is that of :class:`usmo.priors.Consensus`. With one group the two agree. A group without any
     label stays unseen: its positives are not counted.
 

@@ -45,8 +45,7 @@ class ScorePrior(PriorEstimator):
     regression on radial features of the standardised table, or on the rows of a sparse table of at least 1,000 columns.
     Equal rows share a fold, with groups the rows of each group. The estimate does not depend on the order of the rows;
     a row of weight two counts as two equal rows. The estimate is the mean over ``repeats`` divisions into folds, each
-    with its own landmarks; None is twelve up to 2,000 rows, fewer for more rows, and one from
-    24,000 on.
+    with its own landmarks; None is twelve up to 2,000 rows, fewer for more rows, and one above 12,000.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012

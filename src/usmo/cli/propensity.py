@@ -54,7 +54,7 @@ def propensity_sentences(model: Any, encoder: TableEncoder) -> list[str]:
     what = f"the columns {', '.join(names)}" if len(names) > 1 else f"the column {', '.join(names)}"
     of = what if names else "the score, and increasing with it"
     low, high = model.propensity_
-    assumed = f"propensity: assumed to be a logistic function of {of}; the prior fixes its level"
+    assumed = f"propensity: assumed to be a logistic function of {of}; its level comes from the prior"
     if found.is_constant:
         return [f"{assumed}. No substantial evidence against labels at random: {high:.2g} for all known positives"]
     return [

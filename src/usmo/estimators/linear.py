@@ -62,8 +62,8 @@ class LinearPUSVC(PUClassifier):
         and some of its positives were labelled, so that all rows together are the unlabelled sample.
     propensity : None or "estimate", default=None
         "estimate" fits with an estimated probability that a positive is labelled, for labels that are not at random
-        (``scenario="censored"``). A given prior fixes its level; an estimated one hardly does. :class:`PropensityModel`
-        says what is assumed.
+        (``scenario="censored"``). Its level comes from the prior; give that if you can. :class:`PropensityModel` says
+        what is assumed.
     propensity_columns : sequence of int or str, default=None
         Numbers or names of the columns that this probability depends on. None: it increases with the decision value.
     threshold : "prior" or float, default="prior"

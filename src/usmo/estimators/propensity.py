@@ -39,10 +39,10 @@ class PropensityModel(BaseEstimator):
     fits are convex and certified (:mod:`usmo.fitting.propensity`).
 
     P and U alone do not determine e: any e(x) of at least P(labelled | x) fits them, together with
-    P(positive | x) = P(labelled | x) / e(x). Three assumptions determine it. The prior fixes the level. P(positive | x)
-    is a logistic function of the classifier and of the chosen columns. And e is constant where the labels give no
-    substantial evidence against it, that is, a ratio of evidences below √10. An e of 0, as where a group of positives
-    is never labelled, cannot be seen.
+    P(positive | x) = P(labelled | x) / e(x). Three assumptions determine it. The level comes from the prior.
+    P(positive | x) is a logistic function of the classifier and of the chosen columns. And e is constant where the
+    labels give no substantial evidence against it, that is, a ratio of evidences below √10. An e of 0, as where a group
+    of positives is never labelled, cannot be seen.
 
     Parameters
     ----------

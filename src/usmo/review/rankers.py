@@ -1,7 +1,7 @@
 """From labels to a ranking: fit the review's risk to the table.
 
 A ranker has ``rank(X, kinds, start)``. Text and other sparse tables get a linear function, started from the last
-solution; tables of numbers get a kernel of learned trees and distances.
+solution; tables of numbers get a kernel of learned trees and distances, and votes of bagged trees.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TOLERANCE = 1e-2
 
 @dataclass(frozen=True)
 class Ranked:
-    """Decision values of all rows, higher for likelier positives, and where the next fit starts.
+    """Scores of all rows, higher for likelier positives, and where the next fit starts.
 
     ``coef`` are the weights of the columns of X, if the model is linear.
     """

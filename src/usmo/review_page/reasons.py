@@ -39,7 +39,7 @@ class Reasons:
     def why(self, row: int, positives: Index) -> dict[str, Any]:
         """What speaks for a row and against it, each a list of (name, amount in words), and its neighbours.
 
-        Amounts of words are in standard deviations of the open rows' scores.
+        Amounts of a linear model are in standard deviations of the open rows' scores.
         """
         model, X = self.review.model, self.review.X
         others = positives[positives != row][:_NEAR_SAMPLE]

@@ -27,8 +27,8 @@ models = {
 }
 
 # %%
-# The line is the decision: above it lie as many rows as there are positives. The right model calls rows positive
-# whatever their second column is.
+# The line is the decision: it calls as many rows positive as there are positives. With the estimated propensity the
+# decision hardly depends on the second column.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharex=True, sharey=True)
 grid = np.stack(np.meshgrid(np.linspace(-3, 3, 80), np.linspace(-3, 3, 80)), axis=-1)

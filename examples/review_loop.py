@@ -36,7 +36,7 @@ print(f"{review.stop().sentence}: {review.found / wanted:.1%}")
 # %%
 # The ranking finds nearly all eights in a fifth of the rows. The promise costs more than the finding: random rows have
 # to show that none is left where the ranking does not look. The upper line is the largest number of eights that
-# ``remaining()`` does not rule out. Before the audit it assumes that the ranking is no worse than random order, in the
+# ``remaining()`` does not rule out. Before the audit it assumes that the ranking is no worse than random order; in the
 # shaded part it assumes nothing.
 
 figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")

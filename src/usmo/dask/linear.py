@@ -34,8 +34,8 @@ class LinearPUSVC(LazyPredictions, usmo.estimators.linear.LinearPUSVC):
     worker thread merges the sums of its blocks. With r columns it sends (r + 3)(r + 1) numbers per iteration of the
     interior point, r numbers per pass of "newton". For the interior point the driver receives a sample of 40,000 rows,
     once; for "newton" the rows near -1 and 1 in every round, if they have at most 8 million entries (up to 16 times as
-    many after rounds without progress). Needs a ``dask.distributed.Client``. An estimated prior and a chosen λ come from
-    a random sample: at most 50,000 rows of P and of U (80,000 if ``lam="cv"``); in the censored scenario 100,000
+    many after rounds without progress). Needs a ``dask.distributed.Client``. An estimated prior and a chosen λ come
+    from a random sample: at most 50,000 rows of P and of U (80,000 if ``lam="cv"``); in the censored scenario 100,000
     (160,000) rows in total.
 
     If a worker is lost, Dask computes its rows again, and the fit continues from its last decision function to the

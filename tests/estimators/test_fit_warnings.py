@@ -88,7 +88,8 @@ def test_constant_optimum_warns(lam):
             model.fit(X, y)
         assert np.linalg.norm(model.coef_) < 1e-3
         # the share of the prior, in the order of rounding, or no row if all are equal
-        assert np.count_nonzero(model.predict(X[30:])) in (0, 60)
+        called = np.count_nonzero(model.predict(X[30:]))
+        assert called == 0 or abs(called - 60) <= 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         by_rbf = PUSVC(0.2, lam=lam).fit(X, y)

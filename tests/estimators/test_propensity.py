@@ -174,8 +174,8 @@ def test_known_negatives_sparse_tables_and_names_of_columns():
 def test_path_and_search_use_the_estimate():
     X, positive, y, _ = by_column(500, seed=9)
     model = PUSVC(float(positive.mean()), scenario="censored", propensity="estimate", propensity_columns=[2])
-    models = path(model, X, y, lams=[0.1, 0.005])
     alone = clone(model).fit(X, y)
+    models = path(model, X, y, lams=[0.1, alone.lam_])
     assert models[1].propensity_ == alone.propensity_
     np.testing.assert_allclose(models[1].decision_function(X), alone.decision_function(X), atol=0.02)
     search = PUSVCCV(model, lams=[0.1, 0.01]).fit(X, y)

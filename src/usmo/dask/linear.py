@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -22,7 +23,16 @@ from usmo.estimators.callbacks import callback_bridge
 from usmo.estimators.fit_warnings import warn_if_short
 from usmo.estimators.preparation import Choices
 from usmo.estimators.training import replace_attributes
-from usmo.estimators.types import ClassWeight, Eta, Lam, LinearSolver, Prior, Scenario, Threshold
+from usmo.estimators.types import (
+    ClassWeight,
+    Eta,
+    Lam,
+    LinearSolver,
+    Prior,
+    PropensityChoice,
+    Scenario,
+    Threshold,
+)
 from usmo.fitting.default_lam import LINEAR_LAM
 from usmo.fitting.progress import combined, printed
 
@@ -67,6 +77,8 @@ class LinearPUSVC(LazyPredictions, usmo.estimators.linear.LinearPUSVC):
         eta: Eta = "auto",
         scenario: Scenario = "case-control",
         threshold: Threshold = "prior",
+        propensity: PropensityChoice = None,
+        propensity_columns: Sequence[int | str] | None = None,
         solver: LinearSolver = "auto",
         tol: float = 1e-3,
         max_iter: int = -1,
@@ -79,7 +91,8 @@ class LinearPUSVC(LazyPredictions, usmo.estimators.linear.LinearPUSVC):
     ) -> None:
         super().__init__(
             prior, lam=lam, class_weight=class_weight, eta=eta, scenario=scenario,
-            threshold=threshold, solver=solver, tol=tol, max_iter=max_iter, max_time=max_time,
+            threshold=threshold, propensity=propensity, propensity_columns=propensity_columns, solver=solver,
+            tol=tol, max_iter=max_iter, max_time=max_time,
             warm_start=warm_start, random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.checkpoint = checkpoint

@@ -42,8 +42,9 @@ _DRIFT, _SURE = 0.25, 0.01
 def decision_quantiles(d: Array, weight: Array) -> Array:
     """Quantiles of weighted decision values."""
     order = np.argsort(d, kind="stable")
-    share = np.cumsum(weight[order]) - 0.5 * weight[order]
-    return np.interp(np.linspace(0.0, 1.0, QUANTILES), share / weight.sum(), d[order])
+    w = weight[order] / weight.max()  # sums of huge weights would overflow
+    share = np.cumsum(w) - 0.5 * w
+    return np.interp(np.linspace(0.0, 1.0, QUANTILES), share / w.sum(), d[order])
 
 
 def adapted(model: Any, f: Array) -> Any:

@@ -141,7 +141,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             sampling error on X and the doubt about the prior of training.
         """
         check_is_fitted(self, "calibration_")
-        return adapted(self, self.decision_function(X))
+        return adapted(self, np.asarray(self.decision_function(X)))
 
     def save(self, path: Any, **options: Any) -> None:
         """Write the fitted model to a file that holds no code; :func:`usmo.load` reads it (:mod:`usmo.files`)."""

@@ -103,6 +103,9 @@ class LeafMatrix(KernelMatrix):
     def has_tiles(self) -> bool:
         return self._rbf is not None and self._rbf.has_tiles
 
+    def has_panels(self, members: int) -> bool:
+        return self._rbf is not None and self._rbf.has_panels(members)
+
     def product_panels(
         self, members: Index, others: Index, v: Array, done: int = 0
     ) -> Iterator[tuple[Array, Array]]:

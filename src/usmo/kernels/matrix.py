@@ -209,7 +209,7 @@ class KernelMatrix:
         Where the compiled tiles are used, an entry between two members is computed once.
         """
         inner, outer = np.zeros(v.shape), np.zeros((len(others), *v.shape[1:]))
-        if not self.has_tiles or len(members) < _PAIRED_FROM:
+        if len(members) < _PAIRED_FROM or not self.has_panels(len(members)):
             return self.product(members, members, v), self.product(others, members, v)
         for on_members, on_others in self.product_panels(members, others, v):
             inner += on_members
@@ -228,10 +228,10 @@ class KernelMatrix:
         self, members: Index, others: Index, v: Array, done: int = 0
     ) -> Iterator[tuple[Array, Array]]:
         """The same in parts that add up to it, one for each panel of members after the first ``done``."""
-        sources, columns = self.rows_at(members), v.reshape(len(v), -1)
+        (rows, norms), columns = self._converted(self.rows_at(members), slice(None)), v.reshape(len(v), -1)
         for panel in list(panels(len(members)))[done:]:
             inner = np.zeros(columns.shape)
-            add_panel(sources.rows, sources.norms, self.kernel.gamma, columns, panel, inner)
+            add_panel(rows, norms, self.kernel.gamma, columns, panel, inner)
             entries = symmetric_entries(panel, len(members))
             self.entries += entries
             outer = self.product(others, members[panel], v[panel])
@@ -271,6 +271,10 @@ class KernelMatrix:
     def has_tiles(self) -> bool:
         """Whether large blocks are computed by the compiled tiles, which take dense rows and rbf only."""
         return self.kernel.name == "rbf" and self._dense
+
+    def has_panels(self, members: int) -> bool:
+        """Whether :meth:`product_panels` serves so many members, which it holds dense."""
+        return self.has_tiles and (not sparse.issparse(self.X) or members * self.X.shape[1] <= _DENSE_COPY)
 
     def _fuses(self, entries: int) -> bool:
         return self.has_tiles and entries >= _FUSED_FROM

@@ -31,8 +31,6 @@ _MOST_STARTS = 8
 _SHORTEST_RUN = 10
 """Rows without a positive after which an audit may start."""
 
-RuleName = Literal["audit", "tail", "buscar", "qbcb", "irrelevant", "estimate"]
-
 
 @dataclass(frozen=True)
 class Verdict:

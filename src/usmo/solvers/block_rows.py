@@ -101,7 +101,7 @@ class BlockRows:
 
     def has_panels(self, W: Index) -> bool:
         """Whether :meth:`change_in_panels` can be used and is worth it for these rows."""
-        return self.only is not None and self.only.matrix.has_tiles and len(W) >= _PANELS_FROM
+        return self.only is not None and len(W) >= _PANELS_FROM and self.only.matrix.has_panels(len(W))
 
     def change_in_panels(self, W: Index, change: Array, sigma: Array, done: int) -> Iterator[int]:
         """Set σ on W and update G, a panel of W at a time; yields the panels done. σ is set at the end."""

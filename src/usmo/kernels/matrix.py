@@ -208,9 +208,9 @@ class KernelMatrix:
 
         Where the compiled tiles are used, an entry between two members is computed once.
         """
-        inner, outer = np.zeros(v.shape), np.zeros((len(others), *v.shape[1:]))
         if len(members) < _PAIRED_FROM or not self.has_panels(len(members)):
             return self.product(members, members, v), self.product(others, members, v)
+        inner, outer = np.zeros(v.shape), np.zeros((len(others), *v.shape[1:]))
         for on_members, on_others in self.product_panels(members, others, v):
             inner += on_members
             outer += on_others

@@ -127,7 +127,7 @@ class BlockShard:
     def change_uncached(self, sources: SourceRows, W: Index, change: Array, sigma: Array) -> None:
         """Set σ on W and update G by kernel rows that are not kept."""
         self.G -= self.matrix.product_with(sources, np.array(change))
-        self._set(W, sigma)
+        self.set_sigma(W, sigma)
 
     def change_in_panels(self, W: Index, change: Array, done: int) -> Iterator[int]:
         """Update G for a change of σ on W, all of which are in this shard; yields the panels done so far.
@@ -141,16 +141,13 @@ class BlockShard:
             done += 1
             yield done
 
-    def set_sigma(self, W: Index, sigma: Array) -> None:
-        self._set(W, sigma)
-
     def change_cached(
         self, sources: SourceRows | None, free: Index, W: Index, slots: Index, change: Array, sigma: Array
     ) -> None:
         """Set σ on W and update G by cached kernel rows, after computing those of the sources into free slots."""
         self._compute(sources, free)
         self._subtract(slots, change)
-        self._set(W, sigma)
+        self.set_sigma(W, sigma)
 
     def block(self, sources: SourceRows | None, free: Index, W: Index, slots: Index) -> tuple[Any, Array]:
         """The columns of K[W, W] and the part of G[W] that are in this shard."""
@@ -165,7 +162,7 @@ class BlockShard:
         and as many for lowering.
         """
         self._subtract(slots, change)
-        self._set(W, sigma)
+        self.set_sigma(W, sigma)
         point = DualPoint(self.sigma, self.c)
         up, dn = point.slopes(self.G)
         inner = point.nonbound
@@ -196,7 +193,8 @@ class BlockShard:
         low, high = np.searchsorted(W, [self.first, self.first + len(self.matrix)])
         return slice(low, high), W[low:high] - self.first
 
-    def _set(self, W: Index, sigma: Array) -> None:
+    def set_sigma(self, W: Index, sigma: Array) -> None:
+        """Set σ on those rows of W that are in this shard."""
         mine, places = self._own(W)
         self.sigma[places] = sigma[mine]
 

@@ -14,8 +14,7 @@ from usmo.core.arrays import Array, Index
 from usmo.core.dual import DualPoint
 
 _SHARE = 3
-"""The rows of a narrowed problem are so many times those that violate or lie between bounds: the others near a kink
-may become violating when these move."""
+"""Rows of a narrowed problem over its active rows: moving these makes some of their neighbours violate optimality."""
 
 _LEAST, _MOST = 4096, 4
 """At least so many rows are taken, and at most n divided by this."""
@@ -36,5 +35,5 @@ def rows_that_matter(margin: Array, tau: float) -> Index:
 
 
 def active(margin: Array, tau: float) -> int:
-    """How many rows violate optimality by more than τ or may move either way."""
+    """How many rows violate optimality, lie between bounds, or are within τ/2 of a kink."""
     return int(np.count_nonzero(margin < 0.5 * tau))

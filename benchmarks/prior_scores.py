@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.priors import problems
+from benchmarks.priors import problems, sample
 from usmo.priors import DEFAULT, ESTIMATORS
 
 CLASSIFIERS = {
@@ -31,13 +31,13 @@ CLASSIFIERS = {
 if __name__ == "__main__":
     argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     warnings.simplefilter("ignore")
-    every = list(problems(1))
+    every = [(scenario, *sample(name, prior, scenario, k)) for name, prior, scenario, k in problems(range(1))]
     print(f"{len(every)} problems{'':28s} mean |error|    bias   worst   seconds")
     for name, model in CLASSIFIERS.items():
         began = time.perf_counter()
         errors = [
             ESTIMATORS[DEFAULT](scenario=scenario, classifier=model, n_bootstrap=0).fit(X, labelled).prior_ - true
-            for _, _, scenario, _, X, labelled, true in every
+            for scenario, X, labelled, true in every
         ]
         e = np.array(errors)
         print(

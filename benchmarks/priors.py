@@ -3,7 +3,8 @@
 17 tables (the 15 different ones of the reproduction, digits and breast cancer) × π of 0.1, 0.3, 0.5, 0.7, 0.9 ×
 both scenarios × draws. 30 % of the positives are labelled, at most 500; at most 1,500 unlabelled rows.
 Estimators on scores share the held-out scores of each problem. Those on rows (penalised L1, KM2, TIcE) are slow and get
-the first ``--direct`` draws only. Coverage is that of the default interval of level 0.9.
+the first ``--direct`` draws only. Coverage is that of the default interval of level 0.9. Measurements are kept in
+out/priors.jsonl and not made again: delete the file after a change of the code.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits
 
+from benchmarks.results import Results
 from benchmarks.splits import TASKS
 from usmo.datasets import LARGE, SMALL, load
 from usmo.priors import DEFAULT, NEED_NEGATIVES
@@ -63,95 +67,112 @@ def draw(y: np.ndarray, prior: float, scenario: str, seed: int) -> tuple[np.ndar
     return rows, np.arange(len(rows)) < count, hits / size
 
 
-class _Shared:
-    """Scores computed once for all estimators of a problem."""
+class SharedScores:
+    """Scores computed once for all estimators of a problem that follow one another."""
 
     def __init__(self) -> None:
         self.plain = ScorePrior._features
         self.scores: dict[Any, Any] = {}
+        ScorePrior._features = lambda *a: self(*a)  # type: ignore[method-assign,assignment]
 
-    def __call__(self, estimator: Any, X: Any, labelled: Any, weight: Any, repetition: int) -> Any:
+    def __call__(
+        self, estimator: Any, X: Any, labelled: Any, weight: Any, repetition: int, groups: Any = None
+    ) -> Any:
         key = X.tobytes(), labelled.tobytes(), weight.tobytes()
         if key not in self.scores:
             self.scores = {key: {}}
         found = self.scores[key]
         if repetition not in found:
-            found[repetition] = self.plain(estimator, X, labelled, weight, repetition)
+            found[repetition] = self.plain(estimator, X, labelled, weight, repetition, groups)
         return found[repetition]
 
 
-def problems(
-    draws: int, tables: Sequence[str] = TABLES
-) -> Iterator[tuple[str, float, str, int, Any, np.ndarray, float]]:
-    for name in tables:
-        X, y = table(name)
-        for prior in PRIORS:
-            for scenario in ("case-control", "censored"):
-                for k in range(draws):
-                    rows, labelled, true = draw(y, prior, scenario, 1000 * k + int(100 * prior))
-                    Z = X[rows]
-                    Z = np.asarray(Z.todense()) if sparse.issparse(Z) else np.asarray(Z, dtype=float)
-                    yield name, prior, scenario, k, Z, labelled, true
+Problem = tuple[str, float, str, int]
+"""Table, prior, scenario and number of the draw."""
 
 
-def main(draws: int, direct: int, tables: Sequence[str]) -> None:
+def problems(draws: Sequence[int], tables: Sequence[str] = TABLES) -> list[Problem]:
+    return [
+        (name, prior, scenario, k)
+        for name in tables
+        for prior in PRIORS
+        for scenario in ("case-control", "censored")
+        for k in draws
+    ]
+
+
+_last_table = lru_cache(maxsize=1)(table)
+
+
+def sample(name: str, prior: float, scenario: str, k: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """The rows of a problem, which are labelled, and the true prior."""
+    X, y = _last_table(name)
+    rows, labelled, true = draw(y, prior, scenario, 1000 * k + int(100 * prior))
+    Z = X[rows]
+    return np.asarray(Z.todense() if sparse.issparse(Z) else Z, dtype=float), labelled, true
+
+
+def measure(estimator: str, problem: Problem) -> list[float]:
+    """Error, seconds, whether the interval contains the truth, and its width."""
+    X, labelled, true = sample(*problem)
+    own = {} if estimator in (DEFAULT, "best-bin") else {"n_bootstrap": 0}
+    began = time.perf_counter()
+    model = ESTIMATORS[estimator](scenario=problem[2], **own).fit(X, labelled)
+    seconds = time.perf_counter() - began
+    low, high = model.interval_
+    return [model.prior_ - true, seconds, float(low <= true <= high), high - low]
+
+
+def main(draws: Sequence[int], direct: int, tables: Sequence[str], results: Results) -> None:
     warnings.simplefilter("ignore")
-    shared = _Shared()
-    ScorePrior._features = lambda *a: shared(*a)  # type: ignore[method-assign,assignment]
-    chosen = {name: each for name, each in ESTIMATORS.items() if direct or issubclass(each, ScorePrior)}
-    results: dict[str, list[tuple[str, float, str, float, float, bool, float]]] = {name: [] for name in chosen}
-    last = ""
-    for table_name, prior, scenario, k, X, labelled, true in problems(draws, tables):
-        if table_name != last and last:
-            errors = [abs(r[3]) for r in results[DEFAULT] if r[0] == last]
-            print(f"{last}: mean |error| of {DEFAULT} {np.mean(errors):.3f}", flush=True)
-        last = table_name
-        for name, estimator in chosen.items():
-            on_scores = issubclass(estimator, ScorePrior)
-            if not on_scores and k >= direct:
-                continue
-            own = {} if name in (DEFAULT, "best-bin") else {"n_bootstrap": 0}
-            began = time.perf_counter()
-            model = estimator(scenario=scenario, **own).fit(X, labelled)
-            seconds = time.perf_counter() - began
-            low, high = model.interval_
-            results[name].append(
-                (table_name, prior, scenario, model.prior_ - true, seconds, low <= true <= high, high - low)
-            )
-    print(f"\n{len(results[DEFAULT])} problems, {draws} draws; mean |error| (bias)")
+    SharedScores()
+    chosen = [name for name, each in ESTIMATORS.items() if direct or issubclass(each, ScorePrior)]
+    found: dict[str, dict[Problem, list[float]]] = {name: {} for name in chosen}
+    for name in tables:
+        for problem in problems(draws, [name]):
+            for estimator in chosen:
+                if issubclass(ESTIMATORS[estimator], ScorePrior) or problem[3] - draws[0] < direct:
+                    found[estimator][problem] = results.get((*problem, estimator), measure, estimator, problem)
+        errors = [abs(row[0]) for problem, row in found[DEFAULT].items() if problem[0] == name]
+        print(f"{name}: mean |error| of {DEFAULT} {np.mean(errors):.3f}", flush=True)
+    show(found, draws, tables)
+
+
+def show(found: dict[str, dict[Problem, list[float]]], draws: Sequence[int], tables: Sequence[str]) -> None:
+    print(f"\n{len(found[DEFAULT])} problems, draws {[*draws]}; mean |error| (bias)")
     heads = [*(f"π={p}" for p in PRIORS), "case-ctrl", "censored", "all", "without hard", "seconds"]
     print(f"{'':16s}" + "".join(f"{head:>15s}" for head in heads))
-    for name, rows in results.items():
+    for name, rows in found.items():
 
-        def cell(chosen: list[Any]) -> str:
-            e = np.array([r[3] for r in chosen])
-            return f"{np.abs(e).mean():8.3f} ({e.mean():+.2f})"
+        def cell(wanted: Callable[[Problem], bool], rows: dict[Problem, list[float]] = rows) -> str:
+            e = np.array([row[0] for problem, row in rows.items() if wanted(problem)])
+            return f"{np.abs(e).mean():8.3f} ({e.mean():+.2f})" if len(e) else ""
 
-        cells = [cell([r for r in rows if r[1] == p]) for p in PRIORS]
-        cells += [cell([r for r in rows if r[2] == s]) for s in ("case-control", "censored")]
-        easy = [r for r in rows if r[0] not in HARD]
-        cells += [cell(rows), cell(easy) if easy else ""]
-        cells.append(f"{np.mean([r[4] for r in rows]):8.2f}")
+        cells = [cell(lambda problem, p=p: problem[1] == p) for p in PRIORS]
+        cells += [cell(lambda problem, s=s: problem[2] == s) for s in ("case-control", "censored")]
+        cells += [cell(lambda problem: True), cell(lambda problem: problem[0] not in HARD)]
+        cells.append(f"{np.mean([row[1] for row in rows.values()]):8.2f}")
         print(f"{name:16s}" + "".join(f"{c:>15s}" for c in cells))
-    rows = results[DEFAULT]
-    print(f"\nthe interval of {DEFAULT} contains the truth in {np.mean([r[5] for r in rows]):.3f} of all problems")
     for name in tables:
         line = [
-            f"{estimator} {np.mean([abs(r[3]) for r in rows if r[0] == name]):.3f}"
-            for estimator, rows in results.items()
+            f"{estimator} {np.mean([abs(row[0]) for problem, row in rows.items() if problem[0] == name]):.3f}"
+            for estimator, rows in found.items()
         ]
         print(f"{name:16s}" + "  ".join(line))
     print(f"\ncoverage (mean width) of the interval of {DEFAULT}")
-    for name in tables:
-        own_rows = [r for r in results[DEFAULT] if r[0] == name]
-        print(f"{name:16s} {np.mean([r[5] for r in own_rows]):.2f} ({np.mean([r[6] for r in own_rows]):.2f})")
+    own = found[DEFAULT].items()
+    for title, names in (*((name, [name]) for name in tables), ("all", tables)):
+        ends = np.array([row[2:] for problem, row in own if problem[0] in names])
+        print(f"{title:16s} {ends[:, 0].mean():.3f} ({ends[:, 1].mean():.2f})")
     print("the seconds of the first estimator on scores include the scores of all")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="first draw")
     parser.add_argument("--direct", type=int, default=1)
     parser.add_argument("--tables", nargs="+", default=TABLES, choices=TABLES, metavar="TABLE")
-    arguments = parser.parse_args()
-    main(arguments.draws, arguments.direct, arguments.tables)
+    parser.add_argument("--results", type=Path, default=Path("out/priors.jsonl"), help="file of measurements")
+    given = parser.parse_args()
+    main(range(given.first, given.first + given.draws), given.direct, given.tables, Results(given.results))

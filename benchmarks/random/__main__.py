@@ -1,7 +1,8 @@
-"""Labels at random and not at random: python -m benchmarks.random {test,prior,classifier} [--draws 10] [--tables ...]
+"""Labels at random and not at random, and another mixture: python -m benchmarks.random PART [--draws 10] [--tables ...]
 
-Each part is a module of this package whose ``main(draws, tables)`` prints its tables; ``mechanisms`` says how labels
-arise. USMO_DATA must be set.
+PART is test, prior, classifier or shift: a module of this package whose ``main(draws, tables, results)`` prints its
+tables; ``mechanisms`` says how labels arise. Measurements are kept in out/random, and those that are there are not made
+again: delete the folder after a change of the code. USMO_DATA must be set.
 """
 
 from __future__ import annotations
@@ -9,16 +10,22 @@ from __future__ import annotations
 import argparse
 import warnings
 from importlib import import_module
+from pathlib import Path
 
 from benchmarks.random.mechanisms import TABLES
+from benchmarks.results import Results
 
-PARTS = ("test", "prior", "classifier")
+PARTS = ("test", "prior", "classifier", "shift")
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="first draw")
     parser.add_argument("--tables", nargs="+", default=TABLES, choices=TABLES, metavar="TABLE")
+    parser.add_argument("--results", type=Path, default=Path("out/random"), help="folder of measurements")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    import_module(f"benchmarks.random.{given.part}").main(given.draws, given.tables)
+    draws = range(given.first, given.first + given.draws)
+    results = Results(given.results / f"{given.part}.jsonl")
+    import_module(f"benchmarks.random.{given.part}").main(draws, given.tables, results)

@@ -27,6 +27,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.random.mechanisms import FEWEST_LABELLED, FREQUENCY, MECHANISMS, Draw, draw
+from benchmarks.results import Results
 from benchmarks.rivals.tables import pu_bagging
 from usmo import PUSVC
 
@@ -98,24 +99,27 @@ def compare(sample: Draw, column: int, by: str, seed: int) -> np.ndarray:
     return np.array(rows)
 
 
-def main(draws: int, tables: Sequence[str]) -> None:
+def measure(name: str, mechanism: str, seed: int) -> list[list[float]]:
+    """The measures of all methods on one draw."""
+    column = labelling_column(draw(name, "column", seed, 1 / 3))
+    if mechanism == OTHER:
+        sample, column = by_other_column(draw(name, "random", seed, 1 / 3), seed)
+    else:
+        sample = draw(name, mechanism, seed, 1 / 3)
+    return compare(sample, column, "column" if "column" in mechanism else "score", seed).tolist()
+
+
+def main(draws: Sequence[int], tables: Sequence[str], results: Results) -> None:
     mechanisms = (*MECHANISMS, OTHER)
     values = np.zeros((len(tables), len(mechanisms), len(METHODS), len(MEASURES)))
     for t, name in enumerate(tables):
-        for seed in range(draws):
-            main_column = labelling_column(draw(name, "column", seed, 1 / 3))
-            for m, mechanism in enumerate(mechanisms):
-                column = main_column
-                if mechanism == OTHER:
-                    sample, column = by_other_column(draw(name, "random", seed, 1 / 3), seed)
-                else:
-                    sample = draw(name, mechanism, seed, 1 / 3)
-                by = "column" if "column" in mechanism else "score"
-                values[t, m] += compare(sample, column, by, seed) / draws
         for m, mechanism in enumerate(mechanisms):
+            keys = [(name, mechanism, seed) for seed in draws]
+            rows = [results.get(key, measure, *key) for key in keys]
+            values[t, m] = np.mean(rows, axis=0)
             print(f"{name:15s}{mechanism:13s}" + " ".join(f"{v:.3f}" for v in values[t, m].T.ravel()), flush=True)
-    print(f"\nmeans of {len(tables)} tables, {draws} draws")
-    for j, measure in enumerate(MEASURES):
-        print(f"\n{measure:15s}" + "".join(f"{method:>17s}" for method in METHODS))
+    print(f"\nmeans of {len(tables)} tables, draws {[*draws]}")
+    for j, title in enumerate(MEASURES):
+        print(f"\n{title:15s}" + "".join(f"{method:>17s}" for method in METHODS))
         for m, mechanism in enumerate(mechanisms):
             print(f"{mechanism:15s}" + "".join(f"{v:17.4f}" for v in values[:, m, :, j].mean(axis=0)))

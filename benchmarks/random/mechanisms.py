@@ -30,7 +30,7 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.priors import TABLES, table
 
-__all__ = ["MECHANISMS", "PRIORS", "TABLES", "Draw", "draw"]
+__all__ = ["MECHANISMS", "PRIORS", "TABLES", "Draw", "draw", "pool_of"]
 
 STRENGTHS = {"score 0.5": 0.5, "score 1": 1.0, "score 2": 2.0}
 STRONGEST = "score 2"
@@ -62,7 +62,7 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class _Pool:
+class Pool:
     """The rows of a table from which samples are drawn, with what the mechanisms need."""
 
     X: np.ndarray
@@ -73,7 +73,7 @@ class _Pool:
 
 
 @lru_cache(maxsize=2)
-def _pool(name: str) -> _Pool:
+def pool_of(name: str) -> Pool:
     X, y = table(name)
     rng = np.random.default_rng(0)
     classes = (rng.permutation(np.flatnonzero(mask))[:MOST_OF_A_CLASS] for mask in (y, ~y))
@@ -86,14 +86,14 @@ def _pool(name: str) -> _Pool:
     best = int(np.argmax(np.abs(areas - 0.5)))
     Z = StandardScaler().fit_transform(X)
     means = KMeans(3, n_init=5, random_state=0).fit(Z[truth])
-    return _Pool(X, truth, logit(np.clip(share, 0.002, 0.998)), X[:, best], means.predict(Z))
+    return Pool(X, truth, logit(np.clip(share, 0.002, 0.998)), X[:, best], means.predict(Z))
 
 
 def draw(name: str, mechanism: str, seed: int, held_out: float = 0.0) -> Draw:
     """A sample of the table, its labels by the mechanism, and a share of the table kept apart."""
     if mechanism not in MECHANISMS:
         raise ValueError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {mechanism!r}")
-    pool = _pool(name)
+    pool = pool_of(name)
     # the rows of a draw are the same for all mechanisms
     rng = np.random.default_rng([seed, 1])
     order = rng.permutation(len(pool.truth))
@@ -112,7 +112,7 @@ def draw(name: str, mechanism: str, seed: int, held_out: float = 0.0) -> Draw:
     return Draw(pool.X[rows], labelled, truth, e, hits / size, pool.X[apart], pool.truth[apart])
 
 
-def _propensity(pool: _Pool, rows: np.ndarray, mechanism: str, seed: int) -> np.ndarray:
+def _propensity(pool: Pool, rows: np.ndarray, mechanism: str, seed: int) -> np.ndarray:
     truth = pool.truth[rows]
     if mechanism == "random":
         return np.full(len(rows), FREQUENCY)

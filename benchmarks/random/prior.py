@@ -12,28 +12,31 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.priors import SharedScores
 from benchmarks.random.mechanisms import MECHANISMS, Draw, draw
 from benchmarks.random.pulsnar import pulsnar
+from benchmarks.results import Results
 from usmo.priors import ESTIMATORS, NEED_NEGATIVES
 
 METHODS = (
     "consensus",
-    "grouped",
-    "known-negatives",
-    "negatives-only",
     "best-bin",
     "saturation",
     "dedpul",
+    "known-negatives",
+    "negatives-only",
+    "grouped",
     "PULSNAR",
 )
+"""Those that use the same scores follow one another."""
 NEGATIVES = 50
 
 
-def estimate(method: str, sample: Draw, seed: int) -> tuple[float, float, float]:
-    """The prior of the whole sample and its interval; NaN ends for methods without one."""
+def estimate(method: str, sample: Draw, seed: int) -> tuple[float, float, float, float]:
+    """The estimated prior of the whole sample, its interval (NaN for methods without one), and the truth."""
     if method == "PULSNAR":
         share, n_p = pulsnar(sample.X, sample.labelled, seed), int(sample.labelled.sum())
-        return (n_p + share * (len(sample.labelled) - n_p)) / len(sample.labelled), np.nan, np.nan
+        return (n_p + share * (len(sample.labelled) - n_p)) / len(sample.labelled), np.nan, np.nan, sample.prior
     y = sample.labelled.astype(int)
     if method in NEED_NEGATIVES:
         negatives = np.flatnonzero(~sample.truth)
@@ -41,21 +44,24 @@ def estimate(method: str, sample: Draw, seed: int) -> tuple[float, float, float]
     own: dict[str, Any] = {} if method in ("consensus", "grouped", "best-bin") else {"n_bootstrap": 0}
     model = ESTIMATORS[method](scenario="censored", **own).fit(sample.X, y)
     ends = model.interval_ if method != "dedpul" else (np.nan, np.nan)
-    return model.prior_, *ends
+    return model.prior_, *ends, sample.prior
 
 
-def main(draws: int, tables: Sequence[str]) -> None:
+def main(draws: Sequence[int], tables: Sequence[str], results: Results) -> None:
+    SharedScores()
     found: dict[tuple[str, str], list[tuple[str, float, float, float]]] = defaultdict(list)
     for name in tables:
         for mechanism in MECHANISMS:
-            for seed in range(draws):
-                sample = draw(name, mechanism, seed)
+            for seed in draws:
+                missing = any((name, mechanism, seed, method) not in results for method in METHODS)
+                sample = draw(name, mechanism, seed) if missing else None
                 for method in METHODS:
-                    value, low, high = estimate(method, sample, seed)
-                    covered = np.nan if np.isnan(low) else float(low <= sample.prior <= high)
-                    found[method, mechanism].append((name, value - sample.prior, covered, high - low))
+                    key = (name, mechanism, seed, method)
+                    value, low, high, true = results.get(key, estimate, method, sample, seed)
+                    covered = np.nan if np.isnan(low) else float(low <= true <= high)
+                    found[method, mechanism].append((name, value - true, covered, high - low))
         print(f"{name} is done", flush=True)
-    print(f"\n{len(tables)} tables, {draws} draws; mean |error| (bias) [coverage of the 90 % interval]")
+    print(f"\n{len(tables)} tables, draws {[*draws]}; mean |error| (bias) [coverage of the 90 % interval]")
     print(f"{'':16s}" + "".join(f"{mechanism:>21s}" for mechanism in (*MECHANISMS, "not at random")))
     for method in METHODS:
         others = [row for mechanism in MECHANISMS[1:] for row in found[method, mechanism]]

@@ -7,7 +7,7 @@ draws in which the oracle rejects.
 
 from __future__ import annotations
 
-from collections import defaultdict
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +15,7 @@ from scipy.stats import mannwhitneyu
 from sklearn.preprocessing import MaxAbsScaler
 
 from benchmarks.random.mechanisms import MECHANISMS, STRONGEST, Draw, draw
+from benchmarks.results import Results
 from usmo.kernels.row_sampling import row_keys
 from usmo.priors import scar_test
 from usmo.priors.scores import held_out_scores
@@ -22,33 +23,42 @@ from usmo.priors.scores import held_out_scores
 LEVEL = 0.05
 
 
-def oracle_rejects(sample: Draw) -> bool:
+def oracle_p_value(sample: Draw) -> float:
     X = MaxAbsScaler().fit_transform(sample.X)
     z = held_out_scores(X, sample.labelled, np.ones(len(X)), row_keys(X, 0), 5)
     known, hidden = z[sample.labelled], z[sample.truth & ~sample.labelled]
-    return bool(mannwhitneyu(known, hidden, alternative="greater").pvalue < LEVEL)
+    return float(mannwhitneyu(known, hidden, alternative="greater").pvalue)
 
 
-def main(draws: int, tables: Sequence[str]) -> None:
-    found: dict[tuple[str, str], list[tuple[bool, bool, bool]]] = defaultdict(list)
+def measure(name: str, mechanism: str, seed: int) -> list[float]:
+    """The p-values of the test and of the oracle, and the seconds of the test."""
+    sample = draw(name, mechanism, seed)
+    began = time.perf_counter()
+    result = scar_test(sample.X, sample.labelled, random_state=seed)
+    seconds = time.perf_counter() - began
+    return [result.p_value, oracle_p_value(sample), seconds]
+
+
+def main(draws: Sequence[int], tables: Sequence[str], results: Results) -> None:
+    found: dict[tuple[str, str], np.ndarray] = {}
     for name in tables:
         for mechanism in MECHANISMS:
-            for seed in range(draws):
-                sample = draw(name, mechanism, seed)
-                result = scar_test(sample.X, sample.labelled, random_state=seed)
-                told = not np.isnan(result.p_value)
-                found[name, mechanism].append((result.differs, oracle_rejects(sample), told))
+            keys = [(name, mechanism, seed) for seed in draws]
+            rows = [results.get(key, measure, *key) for key in keys]
+            found[name, mechanism] = np.array(rows, dtype=np.float64)
         line = "  ".join(
-            f"{mechanism} {np.mean([r[0] for r in found[name, mechanism]]):.1f}"
-            f" ({np.mean([r[1] for r in found[name, mechanism]]):.1f})"
+            f"{mechanism} {(found[name, mechanism][:, 0] < LEVEL).mean():.1f}"
+            f" ({(found[name, mechanism][:, 1] < LEVEL).mean():.1f})"
             for mechanism in MECHANISMS
         )
         print(f"{name:16s} {line}", flush=True)
-    print(f"\n{len(tables)} tables, {draws} draws; share of draws in which the test (the oracle) rejects")
+    print(f"\n{len(tables)} tables, draws {[*draws]}; share of draws in which the test (the oracle) rejects")
     for mechanism in MECHANISMS:
-        rows = [row for name in tables for row in found[name, mechanism]]
-        able = [row[0] for row in rows if row[1]]
-        on_able = f"{np.mean(able):.2f} where the oracle rejects" if able and mechanism != "random" else ""
-        shares = [np.mean([row[k] for row in rows]) for k in range(3)]
-        print(f"{mechanism:12s} test {shares[0]:.2f}  oracle {shares[1]:.2f}  told {shares[2]:.2f}  {on_able}")
+        p, oracle, seconds = np.concatenate([found[name, mechanism] for name in tables]).T
+        able = p[oracle < LEVEL]
+        on_able = f"{(able < LEVEL).mean():.3f} where the oracle rejects" if mechanism != "random" else ""
+        print(
+            f"{mechanism:12s} test {(p < LEVEL).mean():.3f}  oracle {(oracle < LEVEL).mean():.3f}  "
+            f"told {np.isfinite(p).mean():.3f}  {seconds.mean():.1f} s  {on_able}"
+        )
     print(f"the strongest mechanism is {STRONGEST}")

@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import usmo
-from usmo import PUSVC, LinearPUSVC, RampPUSVC
+from usmo import PUSVC, PUSVCCV, LinearPUSVC, RampPUSVC
 from usmo.estimators.adaptation import _mixture_prior, decision_quantiles
 
 
@@ -97,6 +97,17 @@ def test_quantiles_of_weighted_values_are_those_of_repeated_values():
     np.testing.assert_allclose(
         decision_quantiles(d, weight), decision_quantiles(repeated, np.ones(len(repeated))), atol=0.1
     )
+
+
+def test_a_search_adapts_the_classifier_that_it_chose():
+    X, truth = rows(9, 300, 0.5)
+    y = (truth & (np.arange(300) % 2 == 0)).astype(int)
+    search = PUSVCCV(PUSVC(prior=0.4), lams=[0.01]).fit(X, y)
+    new = rows(10, 400, 0.1)[0]
+    adapted, direct = search.adapt(new), search.best_estimator_.adapt(new)
+    assert adapted.prior_ == direct.prior_ < search.prior_
+    np.testing.assert_array_equal(adapted.predict(new), direct.predict(new))
+    assert search.prior_ == search.best_estimator_.prior_ == 0.4
 
 
 def test_adapt_needs_a_fit_and_rows(model):

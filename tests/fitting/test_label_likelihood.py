@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 from scipy.special import expit
-from scipy.stats import bernoulli
 
-from usmo.fitting.label_likelihood import LabelData, fit_labels, log_likelihood
+from usmo.fitting.label_likelihood import LabelData, fit_labels
 
 
 def simulated(seed, slope, n=2500, on_class=1.0):
@@ -38,14 +37,6 @@ def test_propensity_is_constant_for_labels_at_random_though_the_column_tells_the
             assert (model.v == 0.0).all()
             assert model.evidence == model.evidence_constant
     assert constant >= 11
-
-
-def test_likelihood_is_that_of_independent_labels():
-    data, _ = simulated(3, 1.0, n=200)
-    model = fit_labels(data)
-    chance = model.positive(data.A) * model.propensity(data.Z)
-    expected = bernoulli.logpmf(data.labelled.astype(int), chance).sum()
-    assert log_likelihood(data, model) == pytest.approx(expected)
 
 
 def test_no_other_coefficients_have_a_larger_penalised_likelihood():

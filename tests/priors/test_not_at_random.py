@@ -52,13 +52,16 @@ def test_more_known_negatives_make_the_interval_narrower():
 
 def test_the_selection_of_positives_does_not_bias_an_estimate_from_negatives_only():
     """Only positives far from the negatives are labelled: what assumes labels at random underestimates."""
-    X, truth, rng = overlapping(5, n=2000, distance=2.0)
-    y = labelled(truth, rng, 1 / (1 + np.exp(-4 * (X[:, 0] - 3.0))), negatives=200)
-    only = NegativesOnly(scenario="censored", repeats=2).fit(X, y)
-    both = KnownNegatives(scenario="censored", repeats=2).fit(X, y)
-    assert only.interval_[0] < truth.mean() < only.interval_[1]
-    assert both.prior_ < truth.mean() - 0.05
-    assert abs(only.prior_ - truth.mean()) < abs(both.prior_ - truth.mean())
+    covered = 0
+    for seed in range(5, 9):
+        X, truth, rng = overlapping(seed, n=2000, distance=2.0)
+        y = labelled(truth, rng, 1 / (1 + np.exp(-4 * (X[:, 0] - 3.0))), negatives=200)
+        only = NegativesOnly(scenario="censored", repeats=2).fit(X, y)
+        both = KnownNegatives(scenario="censored", repeats=2).fit(X, y)
+        covered += only.interval_[0] < truth.mean() < only.interval_[1]
+        assert both.prior_ < truth.mean() - 0.05
+        assert abs(only.prior_ - truth.mean()) < abs(both.prior_ - truth.mean())
+    assert covered >= 3  # intervals of 90 %
 
 
 @pytest.mark.parametrize("cls", [KnownNegatives, NegativesOnly])

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from usmo.priors import scar_test
-from usmo.priors.scar import ScarTest, _areas, _holm
+from usmo.priors.scar import ScarTest, _area, _holm, _labels_at_random
 
 
 def table(seed, n=500, prior=0.4):
@@ -58,11 +58,12 @@ def test_words_follow_the_result_and_say_what_is_not_seen():
     at_random = ScarTest(0.4, 0.5, 0.5, {}, 20, 40)
     assert not at_random.differs
     assert at_random.sentence == "No sign that the labels are not at random (p = 0.40)."
-    assert "no label at all" in str(at_random)
-    weak = ScarTest(0.03, 0.6, 0.5, {"year": 0.01}, 20, 40)
-    assert weak.sentence == "No clear sign that the labels are not at random (p = 0.030), most in year."
-    sure = ScarTest(0.003, 0.7, 0.5, {"year": 0.01}, 20, 40)
-    assert sure.sentence.startswith("The labels are not at random (p = 0.003): labelled rows differ")
+    assert "cannot see positives that look like negatives" in str(at_random)
+    found = ScarTest(0.003, 0.7, 0.5, {"year": 0.01}, 20, 40)
+    assert found.sentence.startswith(
+        "There are signs that the labels are not at random (p = 0.003): labelled rows differ"
+    )
+    assert "most in year" in found.sentence
     unknown = ScarTest(np.nan, np.nan, np.nan, {}, 2, 40)
     assert not unknown.differs
     assert "cannot be told" in unknown.sentence
@@ -83,9 +84,21 @@ def test_errors_name_the_argument():
         scar_test(X, truth, names=["a"])
 
 
-def test_areas_and_holm_by_brute_force():
+def test_area_and_holm_by_brute_force():
     rng = np.random.default_rng(0)
-    P, U = rng.integers(0, 4, (7, 2)).astype(float), rng.integers(0, 4, (9, 2)).astype(float)
-    pairs = (P[:, None, :] > U[None]).mean((0, 1)) + 0.5 * (P[:, None, :] == U[None]).mean((0, 1))
-    np.testing.assert_allclose(_areas(P, U), pairs)
+    z, labelled = rng.integers(0, 4, 16).astype(float), np.arange(16) < 7
+    P, U = z[labelled, None], z[None, ~labelled]
+    assert _area(z, labelled) == pytest.approx((P > U).mean() + 0.5 * (P == U).mean())
     np.testing.assert_allclose(_holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
+
+
+def test_draws_are_random_among_the_rows_that_look_positive():
+    h, labelled = np.arange(1000.0), np.arange(1000) % 10 == 0
+    rng = np.random.default_rng(0)
+    drawn = [np.flatnonzero(_labels_at_random(h, labelled, 300, rng)) for _ in range(20)]
+    assert all(len(rows) == 100 for rows in drawn)
+    lowest = [rows.min() for rows in drawn]  # a third of 900 rows looks positive, give or take its sampling error
+    assert 600 < np.mean(lowest) < 720
+    assert np.std(lowest) > 5
+    # no row is left unlabelled among those that look positive: more are taken
+    assert _labels_at_random(h, h >= 10, 5, rng).sum() == 990

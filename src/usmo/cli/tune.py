@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+import numpy as np
 
 from usmo import PUSVC, PUSVCCV
 from usmo.cli.answers import as_json_test
@@ -12,10 +13,10 @@ from usmo.cli.features import with_kernel
 from usmo.cli.messages import Messages, put_json
 from usmo.cli.options import TableOptions
 from usmo.cli.task import Task, classifier, read_task
+from usmo.estimators.counts import prior_is_determined
 from usmo.estimators.preparation import estimate_prior, prepare_table, seed_of, specification
 from usmo.estimators.types import Rule, Scenario
 from usmo.priors import DEFAULT, ESTIMATORS, NEED_NEGATIVES
-from usmo.priors.saturation import WIDEST
 from usmo.report.refits import labels_test
 
 
@@ -52,7 +53,8 @@ def prior(
         if test is not None:
             messages.say(str(test))
         low, high = estimates[names[0]]["interval"]
-        if high - low > WIDEST:
+        n_p, n_u, n_n = (int(np.count_nonzero(task.y == kind)) for kind in (1, 0, -1))
+        if not prior_is_determined((low, high), n_p, n_u, scenario, n_n):
             messages.say(
                 f"note: {names[0]} says that this table does not determine the share of positives: {low:.3f} to "
                 f"{high:.3f} all fit"

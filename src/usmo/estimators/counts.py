@@ -5,6 +5,7 @@ The command line, the report and the sensitivity to the prior all read their cou
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from usmo.core.arrays import Array, Mask
 from usmo.estimators.fit_warnings import fit_precision
 from usmo.estimators.threshold import DECIMALS
+from usmo.priors.saturation import is_determined
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,16 @@ def expected_positives(prior: float, labelled: int, unlabelled: int, scenario: s
     if scenario == "censored":
         return min(max(prior * (labelled + unlabelled + negatives) - labelled, 0.0), float(unlabelled))
     return prior * unlabelled
+
+
+def prior_is_determined(
+    interval: Sequence[float], labelled: int, unlabelled: int, scenario: str, negatives: int = 0
+) -> bool:
+    """Whether the table determines the prior: its interval, as a share of the unlabelled rows, is narrow enough."""
+    low, high = (
+        expected_positives(end, labelled, unlabelled, scenario, negatives) / max(unlabelled, 1) for end in interval
+    )
+    return is_determined(low, high)
 
 
 def _indivisible(f: Array, prior: float) -> int:

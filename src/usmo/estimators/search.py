@@ -219,3 +219,11 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Probabilities of the two classes."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
+
+    def adapt(self, X: Any) -> PUSVC | LinearPUSVC:
+        """A copy of the chosen classifier for a table in which the same classes have another mixture.
+
+        See :meth:`usmo.PUSVC.adapt`. The search itself is not changed.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.adapt(X)

@@ -103,12 +103,6 @@ def fit_labels(data: LabelData) -> LabelModel:
     return LabelModel(w, float(b[0]), float(u[0]), v, chosen, evidence, base)
 
 
-def log_likelihood(data: LabelData, model: LabelModel) -> float:
-    """The log-likelihood of the labels, without penalties."""
-    r = model.positive(data.A) * model.propensity(data.Z)
-    return float(data.weight @ np.where(data.labelled, np.log(r), np.log1p(-r)))
-
-
 def _start(data: LabelData) -> Array:
     """Neither p nor e depends on the row."""
     frequency = float(data.weight @ data.labelled) / (data.prior * float(data.weight.sum()))

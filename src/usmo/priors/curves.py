@@ -1,4 +1,4 @@
-"""Posterior of π over monotone curves q(z), the probability of being positive at held-out score z.
+"""Posterior of π over monotone curves q(z), the probability of being positive at the rank z of the held-out score.
 
     q(z) = s(g(z) - t),   g(z) = a·(z - k) below the knot k and a·b·(z - k) above,   s(t) = 1/(1 + e^-t)
 
@@ -8,7 +8,8 @@ With p_U the density of the scores of U, the curve implies π = mean_U q and the
 
 so the kinds of the rows have a likelihood given z. It is integrated over the curves: flat in log a and in π, and for
 curves with a bend (b other than 1) normal in log b. The scores are binned, so that the cost does not depend on the
-number of rows.
+number of rows. z is the normal score of the rank of a bin: only the order of the rows counts, not the scale on which a
+classifier spreads them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
+from scipy.stats import norm
 
 from usmo.core.arrays import Array
 from usmo.priors.samples import Sample
@@ -121,7 +123,7 @@ def _log_likelihood(q: Array, prior: Array, counts: Array) -> Array:
 
 
 def _binned(sample: Sample) -> tuple[Array, Array]:
-    """Standardised means of the scores in bins of equal weight, and the weight of P, U and N in each bin."""
+    """Standardised normal scores of bins of equal weight, and the weight of P, U and N in each bin."""
     parts, weights = (sample.P, sample.U, sample.N), (sample.w_p, sample.w_u, sample.w_n)
     z, w = np.concatenate(parts), np.concatenate(weights)
     kind = np.repeat(np.arange(3), [len(part) for part in parts])
@@ -135,10 +137,9 @@ def _binned(sample: Sample) -> tuple[Array, Array]:
     bins = np.minimum((last[inverse] / w.sum() * _BINS).astype(np.intp), _BINS - 1)
     flat = np.asarray(np.bincount(kind * _BINS + bins, weights=w, minlength=3 * _BINS), dtype=np.float64)
     counts = flat.reshape(3, _BINS)
-    sums = np.bincount(bins, weights=w * z, minlength=_BINS)
-    kept = counts.sum(axis=0) > 0
-    counts = counts[:, kept]
-    centre = sums[kept] / counts.sum(axis=0)
+    counts = counts[:, counts.sum(axis=0) > 0]
+    below = np.cumsum(counts[1]) - 0.5 * counts[1]
+    centre = norm.ppf((below + 0.5) / (counts[1].sum() + 1.0))
     share = 0.5 * (counts[0] / counts[0].sum() + counts[1] / counts[1].sum())
     mean = share @ centre
     spread = np.sqrt(share @ (centre - mean) ** 2)

@@ -1,7 +1,7 @@
 """Saturation of the density ratio, its mean with the best bin (the default estimate), and known negatives.
 
 The best bin, like every estimator of inf p_U/p_P, overestimates π where the classes overlap. A parametric curve does
-not: if the probability of being positive is a sigmoid q of the held-out score z, the ratio p_P/p_U = q/π saturates at
+not: if the probability of being positive is a sigmoid q of the rank z of the held-out score, p_P/p_U = q/π saturates at
 1/π even if no row has such a score (:mod:`usmo.priors.curves`). In most tables its error has the opposite sign of the
 best bin's, and the mean of the two is better than either (``python -m benchmarks.priors``).
 """
@@ -22,8 +22,13 @@ WIDEST = 0.5
 """Width of the interval of π_U from which the table is said not to determine the prior."""
 
 
+def is_determined(low: float, high: float) -> bool:
+    """Whether a table with this interval of the share among the unlabelled rows determines the prior."""
+    return high - low <= WIDEST
+
+
 class Saturation(ScorePrior):
-    """Posterior median of π if the probability of being positive is a sigmoid of the held-out score.
+    """Posterior median of π if the probability of being positive is a sigmoid of the rank of the held-out score.
 
     The interval is the credible interval of that posterior. Parameters as for
     :class:`usmo.priors.scores.ScorePrior`.
@@ -89,8 +94,7 @@ class Consensus(ScorePrior):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Any:
         super().fit(X, y, sample_weight, groups=groups)
-        low, high = self.diagnostics_["interval_unlabelled"]
-        self.identified_ = bool(high - low <= WIDEST)
+        self.identified_ = is_determined(*self.diagnostics_["interval_unlabelled"])
         return self
 
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:

@@ -1,17 +1,20 @@
 """A test of the assumption that the labelled positives are a random sample of the positives.
 
-Without further assumptions P and U fit any labelling: where p_P/p_U rises, either the share of positives rises or the
-probability of a label does. Class structure tells the two apart. Rows that differ from the surest negatives as the
-surest positives do are taken for positive:
+If they are, and π is the share of positives in U, a score z of P against U ranks a labelled row above an unlabelled one
+with probability
 
-    h(x)   log odds of the ends: P and the unlabelled rows that score above half of P, against the lowest 30 % of U
+    AUC(P, U) = ½π + (1 - π)·AUC(P, N) ≤ 1 - ½π
+
+however much the classes overlap. Labelled rows that stand out more than that are not a random sample: the obvious
+positives were labelled. P and U alone do not show π, so the test takes it from class structure. Rows that resemble the
+surest positives more than the surest negatives are taken for positive:
+
+    h(x)   log odds of the ends: P and the unlabelled rows with z above half of P, against the 30 % of U with lowest z
     H      the rows with h > 1
-    A      the share of pairs (labelled, unlabelled) within H in which the labelled row has the higher score of P
-           against U: ½ if the labels are at random and H holds positives only
 
-Both scores are held out. H also holds negatives where the classes overlap, so A is compared with its values under
-labels at random: positives are drawn with probability s(h + b), as many as U has rows in H, as many of them as there
-are labelled positives are labelled at random, and everything is computed again.
+Both scores are held out. AUC(P, U) is compared with its values under labels at random: as many rows as there are
+labelled positives are drawn from H, and z is computed again. The share of H in U is itself a sample, so each draw takes
+the rows with the greatest h in a share from its posterior distribution.
 """
 
 from __future__ import annotations
@@ -22,22 +25,22 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import brentq
-from scipy.special import expit
-from scipy.stats import rankdata, t
+from scipy.stats import mannwhitneyu, t
 from sklearn.preprocessing import MaxAbsScaler
 
-from usmo.core.arrays import Array, Mask
+from usmo.core.arrays import Array, Index, Mask
 from usmo.core.targets import validate_labelled
 from usmo.kernels.row_sampling import row_keys
 from usmo.kernels.threads import single_blas
 from usmo.priors.best_bin import BestBin
-from usmo.priors.scores import cross_fitted, fold_numbers
+from usmo.priors.scores import cross_fitted, default_features, fold_numbers
 
 _BOTTOM, _SURE = 0.3, 1.0
 """Share of U taken for the surest negatives, and the value of h from which a row is taken for positive."""
 
-_FOLDS = 5
+_FOLDS, _LANDMARKS = 5, 100
+"""Folds of the held-out scores, and landmarks of the features that all draws share."""
+
 _FEWEST = 5
 """Labelled and unlabelled rows that H must hold at least, and labelled positives at least for a test."""
 
@@ -47,12 +50,13 @@ _MOST = 400, 1000
 _MOST_COLUMNS = 1000
 """Columns up to which each is compared; in wider tables only the score is."""
 
-LEVEL, SURE = 0.05, 0.01
-"""p-values below which words leave it open whether the labels are at random, and say that they are not."""
+LEVEL = 0.05
+"""p-value below which labels at random are rejected."""
 
 LIMITS = (
-    "The test compares labelled with unlabelled rows that look positive. It cannot see positives of a kind that has no "
-    "label at all, and sees less where the classes overlap"
+    "The test compares labelled with unlabelled rows that look positive. It cannot see positives that look like "
+    "negatives, and sees less where the classes overlap. Negatives of a kind that looks positive are taken for "
+    "positives without labels"
 )
 
 
@@ -65,10 +69,10 @@ class ScarTest:
     p_value : float
         One-sided; NaN if fewer than five labelled or unlabelled rows are taken for positive.
     statistic, expected : float
-        Share of pairs in which the labelled row scores higher, observed and in the mean under labels at random.
+        AUC(P, U), observed and in the mean under labels at random.
     columns : dict
         Columns in which labelled rows differ from unlabelled rows taken for positive, most different first, with
-        p-values (two-sided, Holm): the name or number of the column.
+        p-values (Mann-Whitney, Holm): the name or number of the column. Empty if labels at random are not rejected.
     labelled, unlabelled : int
         Rows taken for positive.
     """
@@ -94,11 +98,10 @@ class ScarTest:
             return f"No sign that the labels are not at random (p = {self.p_value:.2f})."
         most = ", ".join(str(name) for name in list(self.columns)[:3])
         where = f", most in {most}" if most else ""
-        if self.p_value >= SURE:
-            return f"No clear sign that the labels are not at random (p = {self.p_value:.3f}){where}."
         return (
-            f"The labels are not at random (p = {self.p_value:.3f}): labelled rows differ from unlabelled rows that "
-            f"look positive{where}. The estimated share of positives is then too small, and probabilities are too low."
+            f"There are signs that the labels are not at random (p = {self.p_value:.3f}): labelled rows differ from "
+            f"unlabelled rows that look positive{where}. The estimated share of positives is then too small, and "
+            "probabilities are too low."
         )
 
     def __str__(self) -> str:
@@ -110,9 +113,9 @@ def scar_test(
 ) -> ScarTest:
     """Test whether the labelled positives are a random sample of the positives, and find the columns that differ.
 
-    It rests on the assumption that rows between the classes belong to the class that they resemble more; see the
-    module for the statistic. It cannot see positives of a kind that has no label at all, and has little power with
-    fewer than 20 labelled positives. On large tables it uses 400 labelled and 1,000 unlabelled rows.
+    It assumes that rows that resemble the surest positives are positive; see the module for the statistic. It cannot
+    see positives that look like negatives, finds strong selection only, and has little power with fewer than 20
+    labelled positives. On large tables it uses 400 labelled and 1,000 unlabelled rows.
 
     Parameters
     ----------
@@ -149,80 +152,81 @@ def scar_test(
     X = MaxAbsScaler().fit_transform(X[np.sort(np.concatenate(parts))])
     labelled = np.isin(np.sort(np.concatenate(parts)), parts[0])
     with single_blas():
-        return _tested(X, labelled, names, n_draws, rng)
-
-
-def _tested(X: Any, labelled: Mask, names: Sequence[Any], n_draws: int, rng: np.random.Generator) -> ScarTest:
-    keys = row_keys(X, int(rng.integers(2**31)))
-    observed = _Comparison.of(X, labelled, keys)
-    counts = {"labelled": observed.counts[0], "unlabelled": observed.counts[1]}
-    drawn = [_Comparison.of(X, _at_random(observed.h, labelled, rng), keys) for _ in range(n_draws)]
-    drawn = [each for each in drawn if min(each.counts) >= _FEWEST]
-    if min(observed.counts) < _FEWEST or len(drawn) < 3:
-        return ScarTest(np.nan, observed.area, np.nan, {}, **counts)
-    areas = np.array([each.area for each in drawn])
-    p_value = float(_tail(observed.area, areas))
-    sides = _tail(observed.columns, np.stack([each.columns for each in drawn]))
-    adjusted = _holm(2.0 * np.minimum(sides, 1.0 - sides))
-    order = np.argsort(adjusted, kind="stable")
-    columns = {names[j]: float(adjusted[j]) for j in order if adjusted[j] < LEVEL}
-    return ScarTest(p_value, observed.area, float(areas.mean()), columns, **counts)
+        return _tested(_Table.of(X, int(rng.integers(2**31))), labelled, names, n_draws, rng)
 
 
 @dataclass(frozen=True)
-class _Comparison:
-    """h of all rows, how many rows of P and U lie in H, and A for the score and for each column."""
+class _Table:
+    """The rows with their keys and features, which are the same for all labels."""
 
-    h: Array
-    counts: tuple[int, int]
-    area: float
-    columns: Array
+    X: Any
+    keys: np.ndarray
+    features: Any
 
     @classmethod
-    def of(cls, X: Any, labelled: Mask, keys: np.ndarray) -> _Comparison:
-        fold, weight = fold_numbers(labelled, keys, _FOLDS), np.ones(len(labelled))
-        z = cross_fitted(X, labelled, weight, keys, fold)
-        top = labelled | (z >= np.median(z[labelled]))
-        bottom = ~top & (z <= np.quantile(z[~labelled], _BOTTOM))
-        if not bottom.any():
-            bottom = ~top
-        if not bottom.any():  # all rows look alike
-            return cls(np.zeros(len(z)), (0, 0), np.nan, np.zeros(0))
-        h = cross_fitted(X, top, weight, keys, fold, used=top | bottom)
-        sure = h > _SURE
-        p, u = sure & labelled, sure & ~labelled
-        counts = int(np.count_nonzero(p)), int(np.count_nonzero(u))
-        if min(counts) < _FEWEST:
-            return cls(h, counts, np.nan, np.zeros(0))
-        columns = _areas(_dense(X[p]), _dense(X[u])) if X.shape[1] <= _MOST_COLUMNS else np.zeros(0)
-        return cls(h, counts, float(_areas(z[p, None], z[u, None])[0]), columns)
+    def of(cls, X: Any, seed: int) -> _Table:
+        keys, count = row_keys(X, seed), X.shape[0]
+        return cls(X, keys, default_features(X, np.ones(count, dtype=bool), np.ones(count), keys, _LANDMARKS))
+
+    def scores(self, target: Mask, fold: Index, used: Mask | None = None) -> Array:
+        """Held-out scores of ``target`` against the other rows that are used."""
+        weight = np.ones(len(target))
+        return cross_fitted(self.X, target, weight, self.keys, fold, used=used, features=self.features)
 
 
-def _at_random(h: Array, labelled: Mask, rng: np.random.Generator) -> Mask:
-    """Labels of as many rows, at random among positives drawn with probability s(h + b)."""
-    count = int(np.count_nonzero(labelled))
-    share = float(np.clip(np.mean(h[~labelled] > _SURE), 0.01, 0.99))
-    b = brentq(lambda b: float(expit(h[~labelled] + b).mean()) - share, -1e3, 1e3)
-    positive = np.flatnonzero(rng.random(len(h)) < expit(h + b))
-    if len(positive) < 1.1 * count:  # too few: those with the greatest draws of the same model
-        most = min(int(1.1 * count) + 1, len(h))
-        positive = np.argsort(-(h + rng.logistic(size=len(h))), kind="stable")[:most]
+def _tested(
+    table: _Table, labelled: Mask, names: Sequence[Any], n_draws: int, rng: np.random.Generator
+) -> ScarTest:
+    fold = fold_numbers(labelled, table.keys, _FOLDS)
+    z = table.scores(labelled, fold)
+    observed = _area(z, labelled)
+    h = _log_odds_of_the_ends(table, z, labelled, fold)
+    p, u = (h > _SURE) & labelled, (h > _SURE) & ~labelled
+    counts = int(np.count_nonzero(p)), int(np.count_nonzero(u))
+    if min(counts) < _FEWEST:
+        return ScarTest(np.nan, observed, np.nan, {}, *counts)
+    areas = np.empty(n_draws)
+    for k in range(n_draws):
+        drawn = _labels_at_random(h, labelled, counts[1], rng)
+        areas[k] = _area(table.scores(drawn, fold_numbers(drawn, table.keys, _FOLDS)), drawn)
+    spread = max(float(areas.std(ddof=1)), 1e-3) * np.sqrt(1.0 + 1.0 / n_draws)
+    p_value = float(t.sf((observed - areas.mean()) / spread, n_draws - 1))
+    columns: dict[Any, float] = {}
+    if p_value < LEVEL and table.X.shape[1] <= _MOST_COLUMNS:
+        adjusted = _holm(mannwhitneyu(_dense(table.X[p]), _dense(table.X[u]), method="asymptotic").pvalue)
+        order = np.argsort(adjusted, kind="stable")
+        columns = {names[j]: float(adjusted[j]) for j in order if adjusted[j] < LEVEL}
+    return ScarTest(p_value, observed, float(areas.mean()), columns, *counts)
+
+
+def _log_odds_of_the_ends(table: _Table, z: Array, labelled: Mask, fold: Index) -> Array:
+    """h of all rows; 0 if all rows look alike."""
+    top = labelled | (z >= np.median(z[labelled]))
+    bottom = ~top & (z <= np.quantile(z[~labelled], _BOTTOM))
+    if not bottom.any():
+        bottom = ~top
+    return table.scores(top, fold, top | bottom) if bottom.any() else np.zeros(len(z))
+
+
+def _labels_at_random(h: Array, labelled: Mask, positive: int, rng: np.random.Generator) -> Mask:
+    """Labels of as many rows, at random among those with the greatest h.
+
+    ``positive`` unlabelled rows were taken for positive; the share drawn is that of a sample in which so many were.
+    """
+    count, unlabelled = int(np.count_nonzero(labelled)), h[~labelled]
+    share = rng.beta(positive + 0.5, len(unlabelled) - positive + 0.5)
+    rows = np.flatnonzero(h >= np.quantile(unlabelled, 1.0 - share))
+    if len(rows) <= count:  # some of the rows drawn must stay unlabelled
+        rows = np.argsort(-h, kind="stable")[: count + max(1, positive)]
     drawn = np.zeros(len(h), dtype=bool)
-    drawn[rng.choice(positive, count, replace=False)] = True
+    drawn[rng.choice(rows, count, replace=False)] = True
     return drawn
 
 
-def _areas(P: Array, U: Array) -> Array:
-    """For each column the share of pairs in which the row of P has the greater value, equal values half."""
-    ranks = rankdata(np.vstack([P, U]), axis=0)[: len(P)]
-    return np.asarray((ranks.sum(axis=0) - 0.5 * len(P) * (len(P) + 1)) / (len(P) * len(U)))
-
-
-def _tail(value: Any, drawn: Array) -> Any:
-    """Probability of a value as great as this, from mean and standard deviation of the draws."""
-    count = len(drawn)
-    spread = np.maximum(drawn.std(axis=0, ddof=1), 1e-3) * np.sqrt(1.0 + 1.0 / count)
-    return t.sf((value - drawn.mean(axis=0)) / spread, count - 1)
+def _area(z: Array, labelled: Mask) -> float:
+    """The share of pairs in which the labelled row has the higher score, equal scores half."""
+    above = mannwhitneyu(z[labelled], z[~labelled], method="asymptotic").statistic
+    return float(above / (np.count_nonzero(labelled) * np.count_nonzero(~labelled)))
 
 
 def _holm(p_values: Array) -> Array:

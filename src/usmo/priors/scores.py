@@ -110,11 +110,12 @@ def fold_numbers(labelled: np.ndarray, keys: np.ndarray, folds: int) -> Index:
 
 def cross_fitted(
     X: Any, target: np.ndarray, weight: Array, keys: np.ndarray, fold: Index, classifier: Any = None,
-    used: np.ndarray | None = None,
+    used: np.ndarray | None = None, features: Any = None,
 ) -> Array:  # fmt: skip
     """Decision value of each row by the classifier of ``target`` trained on the other folds.
 
-    Both classes get the same total weight. ``used`` marks the rows that may be trained on; by default all.
+    Both classes get the same total weight. ``used`` marks the rows that may be trained on; by default all. ``features``
+    are those of the default classifier, if they are known.
     """
     used = np.ones(len(keys), dtype=bool) if used is None else used
     balanced = weight.copy()
@@ -129,18 +130,14 @@ def cross_fitted(
         if not (target[train].any() and (~target[train]).any()):
             others, train = np.ones(len(keys), dtype=bool), used
         if classifier is None:
-            features = X if _is_wide(X) else _radial_features(X, others, weight, keys)
+            rows = default_features(X, others, weight, keys) if features is None else features
             model = LogisticRegression(C=1.0, max_iter=500)
         else:
-            features, model = X, clone(classifier)
+            rows, model = X, clone(classifier)
         weights = {"sample_weight": balanced[train]} if has_fit_parameter(model, "sample_weight") else {}
-        model.fit(features[train], target[train], **weights)
-        score[test] = _decision_values(model, features[test])
+        model.fit(rows[train], target[train], **weights)
+        score[test] = _decision_values(model, rows[test])
     return score
-
-
-def _is_wide(X: Any) -> bool:
-    return sparse.issparse(X) and X.shape[1] >= _WIDE
 
 
 def _decision_values(model: Any, X: Any) -> Array:
@@ -151,17 +148,24 @@ def _decision_values(model: Any, X: Any) -> Array:
     return np.log(probability / (1.0 - probability))
 
 
-def _radial_features(X: Any, train: np.ndarray, weight: Array, keys: np.ndarray) -> Array:
-    """Nyström features of the rbf kernel on standardised columns, from the training rows only."""
+def default_features(
+    X: Any, train: np.ndarray, weight: Array, keys: np.ndarray, landmarks: int = _LANDMARKS
+) -> Any:
+    """The rows of a wide sparse table; else Nyström features of the rbf kernel on standardised columns.
+
+    Scales and landmarks come from the training rows only.
+    """
+    if sparse.issparse(X) and X.shape[1] >= _WIDE:
+        return X
     scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X[train], sample_weight=weight[train])
     Z = scaler.transform(X)
     index = np.flatnonzero(train)
     _, first = np.unique(keys[index], return_index=True)
-    landmarks = Z[index[first[:_LANDMARKS]]]
+    centres = Z[index[first[:landmarks]]]
     gamma = 0.5 / X.shape[1]
-    values, vectors = np.linalg.eigh(rbf_kernel(landmarks, gamma=gamma))
+    values, vectors = np.linalg.eigh(rbf_kernel(centres, gamma=gamma))
     kept = values > _SMALLEST * values[-1]
-    return rbf_kernel(Z, landmarks, gamma=gamma) @ (vectors[:, kept] / np.sqrt(values[kept]))
+    return rbf_kernel(Z, centres, gamma=gamma) @ (vectors[:, kept] / np.sqrt(values[kept]))
 
 
 def share_at_least(score: Array, weight: Array, thresholds: Array) -> Array:

@@ -7,12 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from usmo.core.arrays import Array
-from usmo.estimators.counts import Counts, expected_positives
+from usmo.estimators.counts import Counts, expected_positives, prior_is_determined
 from usmo.estimators.fit_warnings import fit_precision
 from usmo.metrics import prior_threshold, pu_precision, pu_recall, pu_roc_auc
 from usmo.priors import ScarTest
-from usmo.priors.saturation import WIDEST
-from usmo.priors.scar import SURE
 from usmo.system.words import quantity
 
 FEW_POSITIVES = 20
@@ -66,7 +64,7 @@ def doubts(
 ) -> list[str]:
     """Sentences on few positives, a wide interval, labels not at random, a model without use, and equal rows."""
     found = [*_about_estimates(model, counts)]
-    if at_random is not None and at_random.p_value < SURE:
+    if at_random is not None and at_random.differs:
         found.append(at_random.sentence)
     f_u = f[np.isfinite(f)]
     if len(f_u) and float(np.ptp(f_u)) <= fit_precision(model):
@@ -104,15 +102,13 @@ def _about_estimates(model: Any, counts: Counts) -> list[str]:
 
 def _about_interval(model: Any, counts: Counts) -> list[str]:
     low, high = model.prior_interval_
-    few, many = (
-        round(expected_positives(end, counts.positives, counts.unlabelled, model.scenario, counts.negatives))
-        for end in (low, high)
-    )
+    rows = counts.positives, counts.unlabelled, model.scenario, counts.negatives
+    few, many = (round(expected_positives(end, *rows)) for end in (low, high))
     advice = (
         f"between {quantity(few)} and {quantity(many)} rows may be positive. The order of the rows is surer than the "
         "number marked. Give the share if you know it (--prior)."
     )
-    if high - low > WIDEST:
+    if not prior_is_determined((low, high), *rows):
         return [f"These columns do not determine the share of positives, {low:.3f} to {high:.3f}: {advice}"]
     if high > _WIDE * max(low, 1e-12) and high - low > 0.05:
         return [f"The share of positives is uncertain, between {low:.3f} and {high:.3f}: {advice}"]

@@ -30,8 +30,8 @@ FEWEST = 5
 _PRIORS = 5
 """Priors that are compared, the model's own among them."""
 
-_TEST_DRAWS, _TESTED_COLUMNS = 12, 1000
-"""Draws of the test of labels at random, and columns up to which it is made: about a second."""
+_TESTED_COLUMNS = 1000
+"""Columns up to which the test of labels at random is made: about a second."""
 
 
 @dataclass(frozen=True)
@@ -160,4 +160,4 @@ def labels_test(
     if told or row_groups is not None or X.shape[1] > _TESTED_COLUMNS or fewest < FEWEST:
         return None
     used = labels >= 0
-    return scar_test(X[used], labels[used] == 1, names=names, n_draws=_TEST_DRAWS)
+    return scar_test(X[used], labels[used] == 1, names=names)

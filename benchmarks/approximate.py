@@ -1,26 +1,37 @@
-"""Approximate Gaussian kernels: python -m benchmarks.approximate [--rows 300000] [--landmarks 500] [--skip-interior]
+"""Approximate Gaussian kernels: python -m benchmarks.approximate [--rows 300000] [--landmarks 500] [--methods …]
 
 A table of 10 columns whose positives are told by a product and a sum of columns, 1,000 of them labelled. PUSVC with
-``approximation="nystroem"`` by both of its solvers against scikit-learn's Nystroem (as many landmarks, the same γ) with
-LinearSVC and with SGDClassifier, both balanced, unlabelled rows taken as negative. All times include the choice of
-landmarks and the features. AUC is that of the hidden classes on the unlabelled rows.
+``approximation="nystroem"`` by both of its solvers, FALKON as in :mod:`benchmarks.falkon`, and scikit-learn's Nystroem
+with LinearSVC and with SGDClassifier, both balanced, unlabelled rows taken as negative. All have the same γ and as many
+landmarks. All times include the choice of landmarks and the features. AUC is that of the hidden classes on the
+unlabelled rows. Memory is the peak of the process above that before the fit; every method has its own process.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
+import subprocess
+import sys
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import psutil
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
+from benchmarks.falkon import Falkon
 from usmo import PUSVC
+
+LAMBDAS = (5e-3, 1e-4)
+_SCORED = 200_000
+"""Unlabelled rows whose scores are compared."""
 
 
 def table(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -33,39 +44,55 @@ def table(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return X, labels, truth
 
 
-def measure(name: str, model: Any, X: np.ndarray, labels: np.ndarray, truth: np.ndarray) -> None:
-    began = time.perf_counter()
-    model.fit(X, labels)
-    seconds = time.perf_counter() - began
-    hidden = labels == 0
-    auc = roc_auc_score(truth[hidden], model.decision_function(X[hidden]))
-    gap = f", relative gap {model.certificate_.relative_gap:.1e}" if hasattr(model, "certificate_") else ""
-    print(f"{name:38s} {seconds:8.1f} s   AUC {auc:.4f}{gap}", flush=True)
+def ours(solver: str, lam: float) -> Callable[[float, float, int], Any]:
+    return lambda prior, gamma, m: PUSVC(
+        prior, solver=solver, lam=lam, gamma=gamma, approximation="nystroem", n_components=m
+    )
 
 
-def main(rows: int, landmarks: int, skip_interior: bool) -> None:
+def theirs(linear: Any) -> Callable[[float, float, int], Any]:
+    return lambda prior, gamma, m: make_pipeline(Nystroem(gamma=gamma, n_components=m, random_state=0), linear)
+
+
+METHODS: dict[str, Callable[[float, float, int], Any]] = {
+    **{f"newton, {lam:g}": ours("newton", lam) for lam in LAMBDAS},
+    **{f"interior-point, {lam:g}": ours("interior-point", lam) for lam in LAMBDAS},
+    **{f"falkon, {lam:g}": lambda prior, gamma, m, lam=lam: Falkon(prior, lam, gamma, m) for lam in (1e-3, 1e-4)},
+    "LinearSVC": theirs(LinearSVC(class_weight="balanced", dual=False)),
+    "SGDClassifier": theirs(SGDClassifier(class_weight="balanced", random_state=0)),
+}
+
+
+def measure(name: str, rows: int, landmarks: int) -> None:
+    """Fit by one method, after a fit of few rows that compiles."""
     X, labels, truth = table(rows)
     prior, gamma = float(truth[labels == 0].mean()), 1.0 / X.shape[1]
     few = np.r_[np.flatnonzero(labels == 1)[:50], np.flatnonzero(labels == 0)[:500]]
-    for lam in (5e-3, 1e-4):
-        common = {"approximation": "nystroem", "n_components": landmarks, "gamma": gamma, "lam": lam}
-        for solver in ("newton",) if skip_interior else ("newton", "interior-point"):
-            model = PUSVC(prior, solver=solver, **common)
-            PUSVC(prior, solver=solver, **{**common, "n_components": 20}).fit(X[few], labels[few])  # compiles
-            measure(f"PUSVC {solver}, λ = {lam:g}", model, X, labels, truth)
-    for name, linear in (
-        ("LinearSVC", LinearSVC(class_weight="balanced", dual=False)),
-        ("SGDClassifier", SGDClassifier(class_weight="balanced", random_state=0)),
-    ):
-        features = Nystroem(gamma=gamma, n_components=landmarks, random_state=0)
-        measure(f"Nystroem + {name}", make_pipeline(features, linear), X, labels, truth)
+    METHODS[name](prior, gamma, 20).fit(X[few], labels[few])
+    model = METHODS[name](prior, gamma, landmarks)
+    before, began = psutil.Process().memory_info().rss, time.perf_counter()
+    model.fit(X, labels)
+    seconds = time.perf_counter() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    hidden = np.flatnonzero(labels == 0)[:_SCORED]
+    auc = roc_auc_score(truth[hidden], model.decision_function(X[hidden]))
+    gap = f"   relative gap {model.certificate_.relative_gap:.1e}" if hasattr(model, "certificate_") else ""
+    print(f"{name:22s} {seconds:8.1f} s   {(peak - before) / 1e9:5.1f} GB   AUC {auc:.4f}{gap}", flush=True)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=300_000)
     parser.add_argument("--landmarks", type=int, default=500)
-    parser.add_argument("--skip-interior", action="store_true", help="leave out the interior point")
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS, metavar="METHOD")
+    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    main(options.rows, options.landmarks, options.skip_interior)
+    if options.here:
+        warnings.simplefilter("ignore")
+        measure(options.methods[0], options.rows, options.landmarks)
+    else:
+        common = ["--rows", str(options.rows), "--landmarks", str(options.landmarks), "--here"]
+        for method in options.methods:
+            subprocess.run(
+                [sys.executable, "-m", "benchmarks.approximate", *common, "--methods", method], check=True
+            )

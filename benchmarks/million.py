@@ -173,7 +173,7 @@ def plot(target: str, lam: float = 1e-4) -> None:
     axes.set(
         yscale="log", xlabel="kernel values computed, divided by n²", ylabel="largest violation of optimality"
     )
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     figure.savefig(target, dpi=130)

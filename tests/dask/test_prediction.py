@@ -84,6 +84,19 @@ def test_models_of_learned_trees_predict_on_the_cluster(client, kernel, tmp_path
     assert (tmp_path / "again.usmo").read_bytes() == (tmp_path / "model.usmo").read_bytes()
 
 
+def test_linear_models_of_one_machine_predict_and_adapt_on_the_cluster(client):
+    X, y = random_rows()
+    local = usmo.LinearPUSVC(0.3).fit(X, y)
+    model = LinearPUSVC.from_local(local)
+    np.testing.assert_allclose(model.decision_function(lazy(X)).compute(), local.decision_function(X), atol=1e-12)
+    frame = dd.from_pandas(pd.DataFrame(X[:400]), npartitions=3)
+    expected = local.adapt(X[:400])
+    for table in (lazy(X)[:400], frame):
+        adapted = model.adapt(table)
+        assert type(adapted) is LinearPUSVC
+        np.testing.assert_allclose([adapted.prior_, adapted.threshold_], [expected.prior_, expected.threshold_])
+
+
 def test_model_files_are_read_by_worker_processes(tmp_path):
     X, y = random_rows()
     local = usmo.PUSVC(0.3, kernel="forest+rbf", n_trees=20).fit(X, y)

@@ -47,7 +47,8 @@ def test_kernel_optimum_is_that_of_one_machine(client, name):
     model = PUSVC(0.3, **parameters).fit(lazy(X, chunks), lazy(y, chunks))
     diagonal = DIAGONALS[name](X, plain._kernel.gamma) if name in DIAGONALS else None
     assert_equal_models(model, plain, X, atol=1e-3, diagonal=diagonal)
-    assert model.kernel_rows_ == pytest.approx(plain.kernel_rows_, rel=0.02)
+    # a cluster learns only from the certificate that the gap is too large, and then computes q again
+    assert model.kernel_rows_ == pytest.approx(plain.kernel_rows_, rel=0.03)
     if name == "rff":
         assert not hasattr(model, "support_")
         return

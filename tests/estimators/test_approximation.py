@@ -9,6 +9,7 @@ from scipy import sparse
 
 from tests.oracles import random_table
 from usmo import PUSVC, path
+from usmo.kernels.maps import NystroemMap, mapped_features
 
 
 @pytest.fixture
@@ -66,6 +67,23 @@ def test_mapped_rows_too_large_for_memory_are_computed_when_read(table, monkeypa
     np.testing.assert_allclose(fetched.decision_function(X), held.decision_function(X), atol=1e-9)
 
 
+@pytest.mark.parametrize("solver", ["newton", "interior-point"])
+def test_large_mapped_rows_are_kept_in_float32(table, monkeypatch, solver):
+    X, y = table
+    model = PUSVC(0.4, approximation="nystroem", n_components=30, solver=solver)
+    double = model.fit(X, y).decision_function(X)
+    entries = len(X) * model.support_vectors_.shape[0]
+    monkeypatch.setattr("usmo.kernels.maps._HELD", entries // 2 + 1)
+    monkeypatch.setattr("usmo.kernels.maps.free_bytes", lambda: 0)
+    assert (
+        mapped_features(X, NystroemMap(model._kernel, model.support_vectors_)).read(slice(0, 1)).dtype
+        == np.float32
+    )
+    single = model.fit(X, y)
+    np.testing.assert_allclose(single.decision_function(X), double, atol=1e-3)
+    assert single.certificate_.relative_gap < 1e-4
+
+
 @pytest.mark.parametrize("kind", ["nystroem", "rff"])
 def test_both_solvers_reach_the_optimum_of_the_approximate_kernel(table, kind):
     X, y = table
@@ -112,3 +130,7 @@ def test_large_tables_are_fitted_exactly_with_a_hint_at_the_approximation(table,
         warnings.simplefilter("error")
         PUSVC(0.4, solver="blocks").fit(*table)
         PUSVC(0.4, kernel="linear").fit(*table)
+        PUSVC(0.4, kernel="poly", gamma=0.1).fit(*table)  # its time is not known, and rows are few
+    monkeypatch.setattr("usmo.estimators.pusvc._LARGE_UNTIMED", 400)
+    with pytest.warns(UserWarning, match=r"of a 400 × 400 kernel matrix\. approximation='nystroem' takes"):
+        PUSVC(0.4, kernel="poly", gamma=0.1).fit(*table)

@@ -67,3 +67,13 @@ def test_kernels_without_a_gaussian_part_are_refused(kernel):
     assert not BoundedProducts.possible(matrix)
     with pytest.raises(ValueError, match="need a Gaussian part"):
         BoundedProducts(matrix, np.arange(2), np.arange(2, 4), np.ones(2))
+
+
+def test_a_row_far_out_does_not_widen_the_bounds_of_the_others():
+    rng = np.random.default_rng(0)
+    X, alpha = rng.normal(size=(1500, 10)), rng.normal(size=1500)
+    members, none = np.arange(1500), np.arange(0)
+    near, _ = BoundedProducts(KernelMatrix(X, Kernel("rbf", 0.05)), members, none, alpha).all()
+    X[0] += 300.0  # the centre moves by 0.2
+    far, _ = BoundedProducts(KernelMatrix(X, Kernel("rbf", 0.05)), members, none, alpha).all()
+    assert (far.error[1:] < 1.2 * near.error[1:]).all()

@@ -130,3 +130,23 @@ def test_kernel_rows_over_one_shard_from_rows_of_another(X, container, name, mon
             two.product_with(both, v), expected[20:, [1, 4, 20]] @ v, atol=1e-11 * scale * np.abs(v).sum()
         )
         assert (one.entries, two.entries) == (60, 30)
+
+
+def test_float32_error_is_the_difference_of_the_two_float_types():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5))
+    matrix = KernelMatrix(X, Kernel("rbf", gamma=0.3))
+    mean, deviation = matrix.float32_error(np.arange(400))
+    assert 1e-10 < mean < deviation < 1e-6
+    assert matrix.entries == 0
+    exact = KernelMatrix(np.ones((50, 3)), Kernel("linear"))
+    assert exact.float32_error(np.arange(50)) == (0.0, 0.0)
+
+
+def test_centring_in_threads_is_the_formula(monkeypatch):
+    monkeypatch.setattr(tables, "_THREADED", 0)
+    X = np.random.default_rng(0).normal(size=(3000, 40)).astype(np.float32)
+    small = KernelMatrix(X, Kernel("rbf", gamma=0.25)).restrict(np.arange(3000), np.float64)
+    expected = 0.5 * (X - X.mean(axis=0, dtype=np.float64))
+    np.testing.assert_allclose(small.X, expected, atol=1e-12)
+    np.testing.assert_allclose(small.squared_norms_at(np.arange(3000)), (expected**2).sum(axis=1), rtol=1e-12)

@@ -3,8 +3,6 @@
 import sys
 
 import numpy as np
-import pyarrow
-import pyarrow.parquet
 import pytest
 from scipy import sparse
 
@@ -26,8 +24,9 @@ def write_parts(folder, X, types):
         if type_ == "npy":
             np.save(folder / f"part{k}.npy", X[rows])
         else:
+            pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
             columns = pyarrow.table({f"c{j}": X[rows, j] for j in range(X.shape[1])})
-            pyarrow.parquet.write_table(columns, folder / f"part{k}.parquet")
+            parquet.write_table(columns, folder / f"part{k}.parquet")
     return PartFeatures.directory(folder)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.fits import solve_blocks
+from tests.fits import certificate_of, solve_blocks
 from tests.oracles import random_problem, shortfall
 from usmo.core.labels import pu_problem
 from usmo.core.solution import EvaluatedPoint
@@ -98,6 +98,35 @@ def test_float64_is_chosen_where_float32_cannot_resolve_the_tolerance(large):
     assert blocks.choose_float_type(problem, called, 1.0) == np.float64
     loose = pu_problem(0.4, 1e-9, problem.b_rows, problem.c_rows)
     assert blocks.choose_float_type(loose, matrix, 1e-3) == np.float64
+    huge = KernelMatrix(1e6 * matrix.X, Kernel("poly", gamma=1.0, degree=4))  # float32 overflows
+    assert blocks.choose_float_type(problem, huge, 1e3) == np.float64
+
+
+def test_a_few_rows_far_out_do_not_make_kernel_rows_float64(large):
+    problem, matrix = large
+    X = matrix.X.copy()
+    X[:: len(X) // 100] *= 30.0
+    far = KernelMatrix(X, matrix.kernel)
+    assert blocks.choose_float_type(problem, far, 1e-3) == np.float32
+    solution = solve_blocks(problem, far)
+    assert certificate_of(problem, far, solution).kkt_violation <= 1e-3
+
+
+def test_rounds_go_on_until_the_duality_gap_is_met(large):
+    problem, matrix = large
+    b_part = 0.5 * float(problem.b @ matrix.product(problem.b_rows, problem.b_rows, problem.b))
+    for goal in (1e-4, 1e-6):
+        solution = solve_blocks(problem, matrix, tol=0.5, dtype=np.float64, gap=(goal, b_part))
+        assert solution.status == "optimal"
+        assert certificate_of(problem, matrix, solution).relative_gap == pytest.approx(0.0, abs=1.01 * goal)
+    without = solve_blocks(problem, matrix, tol=0.5, dtype=np.float64)
+    assert certificate_of(problem, matrix, without).relative_gap > 1e-4
+
+
+def test_a_gap_out_of_reach_ends_at_the_rounding_of_float64(large):
+    solution = solve_blocks(*large, dtype=np.float64, gap=(1e-30, 0.0))
+    assert solution.status in ("optimal", "precision")
+    assert solution.history[-1].violation < 1e-9
 
 
 def test_stop_from_progress_ends_the_fit(large):

@@ -87,9 +87,8 @@ class BlockProblem:
         refuse_overflow(largest, self.problem.total, table.rows)
         small = KernelMatrix(sample.X, self.kernel)
         self.psd = small.is_psd(sample.rows)
-        spread = small.spread(sample.rows) if self.kernel.name == "rbf" else 0.0
-        c2_max = float(self.problem.c.max())
-        self.dtype = blocks.float_type(self.kernel.name, largest, spread, c2_max, self.problem.total, spec.tol)
+        c_max = float(self.problem.c.max())
+        self.dtype = blocks.float_type(small, sample.rows, c_max, self.problem.total, spec.tol)
         sums = table.gather(_row_sums, self.recipe, self.kernel, self.problem.n)
         self.centre = None if sums[0] is None else np.sum(sums, axis=0) / self.problem.n
 

@@ -41,11 +41,12 @@ from usmo.solvers import starts
 from usmo.system import caller
 from usmo.system.work import in_words
 
-_LARGE = 100_000
-"""Unlabelled rows from which solver="auto" may point to the approximation."""
+_LARGE, _LARGE_UNTIMED = 50_000, 100_000
+"""Unlabelled rows from which solver="auto" may point to the approximation; the second if the time is not known."""
 
 _LONG = 60.0
-"""Seconds from which it does: below, an exact fit is worth waiting for."""
+"""Seconds from which it does. From 20,000 rows on the approximation takes less time (``python -m
+benchmarks.crossing``), but up to a minute an exact fit is worth waiting for."""
 
 
 class PUSVC(KernelPUClassifier):
@@ -314,7 +315,7 @@ class PUSVC(KernelPUClassifier):
         if not exact or n < _LARGE or self.kernel in ("linear", "precomputed", "forest"):
             return
         work = expected_work(table.X, n) if self.kernel == "rbf" else None
-        if work is None or work.seconds >= _LONG:
+        if n >= _LARGE_UNTIMED if work is None else work.seconds >= _LONG:
             time = "" if work is None else f" and takes about {in_words(work.seconds)} here"
             caller.warn(
                 f"an exact fit of {n} unlabelled rows computes a large part of a {n} × {n} kernel matrix{time}. "

@@ -14,7 +14,7 @@ from usmo.core.arrays import Array
 from usmo.core.problem import Problem
 from usmo.core.solution import EvaluatedPoint, Solution
 from usmo.fitting import graded
-from usmo.fitting.certify import Certified, better, certify, check_kernel, meets_tolerance
+from usmo.fitting.certify import GAP_SHARE, Certified, better, certify, check_kernel, meets_tolerance
 from usmo.fitting.checkpoint import Checkpoint, problem_digest
 from usmo.fitting.estimate import expected_work
 from usmo.fitting.linear import fit_linear, fits_interior_point
@@ -48,6 +48,12 @@ _LONG = 50_000
 
 _TIGHTER = 0.1
 """Factor on the tolerance of the solver if the gap is too large."""
+
+_GAP_BELOW = 0.5
+"""Share of the allowed gap at which the block solver stops: its G is rounded, that of the certificate is not."""
+
+_B_ROWS = 1000
+"""Rows with b ≠ 0 from which the size of the objective is estimated."""
 
 _STEPS_PER_ROW = 1000
 """Two-row steps per unlabelled row after which the dense solver takes over. Most fits take fewer than 100."""
@@ -165,13 +171,14 @@ def _by_blocks(
     progress: Progress | None,
 ) -> Certified:  # fmt: skip
     cache_size = default_cache() if spec.cache_size is None else spec.cache_size
+    gap = _GAP_BELOW * GAP_SHARE * spec.tol, _b_part(problem, kernel)
 
     def solve(attempt: Attempt, save: Save | None = None) -> Solution:
         # the first correction is small enough for the float type of the first run, later ones are not
         dtype = np.float64 if attempt.number > 1 else blocks.choose_float_type(problem, kernel, spec.tol)
         rows = blocks.local_rows(problem, kernel, dtype, cache_size)
         return blocks.solve(
-            problem, rows, attempt.start, point=attempt.point, tol=attempt.tol, max_iter=attempt.max_iter,
+            problem, rows, attempt.start, point=attempt.point, tol=attempt.tol, gap=gap, max_iter=attempt.max_iter,
             max_time=attempt.max_time, effort=effort(problem, psd), progress=progress, save=save,
         )  # fmt: skip
 
@@ -186,6 +193,14 @@ def _by_blocks(
         with checkpoint.file:
             point, start = checkpoint.load() or (None, start)
             return solve_and_refine(partial(solve, save=checkpoint.save), certify_solution, spec, start, point)
+
+
+def _b_part(problem: Problem, kernel: KernelMatrix) -> float:
+    """½bᵀKb. If b has many rows, it is estimated from some: it only says how large the objective is."""
+    step = -(-problem.p // _B_ROWS)
+    rows, b = problem.b_rows[::step], problem.b[::step]
+    b = b * (problem.total / float(b.sum()))
+    return 0.5 * float(b @ kernel.product(rows, rows, b))
 
 
 def _expected(problem: Problem, kernel: KernelMatrix) -> AbstractContextManager[None]:

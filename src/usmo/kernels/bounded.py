@@ -8,9 +8,14 @@ a = ‖z_x‖, b = ‖z_y‖, the computed t differs from the exact one by at mo
     the product ẑ_x·ẑ_y        2du·ab          in any order of summation
     a² + b² - 2ẑ_x·ẑ_y          u(a²+b²) + u(a+b)²
 
-which is at most u(d/2 + 5)(a+b)². The exponential adds its relative error, and a tile of T terms (T+2)u, with the
-rounding of the weights. So a sum Σ w·k is off by at most (these, added up)·Σ|w|·k, and the second sum is computed
-beside the first. ``_SAFETY`` covers the products of these errors with each other and the float64 rounding.
+which is at most u(d/2 + 5)(a+b)² ≤ u(d + 10)(a²+b²). The exponential adds its relative error, and a tile of T terms
+(T+2)u, with the rounding of the weights. With v = u(d + 10) and r·v these two, added up, a sum Σ w·k is off by at most
+
+    v·Σ|w|·k·(a² + b² + r)  ≤  v·max(1, (a² + r)/m)·Σ|w|·k·(b² + m)      for any m > 0
+
+and the last sum is computed beside the first, with m the median of a² + r. Rows far out, where a² or b² is large, have
+small k with most rows, so they add little. ``_SAFETY`` covers the products of these errors with each other and the
+float64 rounding.
 """
 
 from __future__ import annotations
@@ -32,6 +37,9 @@ EXP_ERROR = 4e-7
 _LEAST = 2.0e-38
 """Bound on its absolute error below -87."""
 
+_REST = EXP_ERROR + (TERMS + 2) * UNIT
+"""Relative error of the exponential and of the sum over a tile."""
+
 _SAFETY = 1.01
 
 
@@ -51,7 +59,11 @@ class BoundedProducts:
         if rbf is None or not rbf.has_tiles:
             raise ValueError("bounded products need a Gaussian part and dense rows")
         self.rbf = rbf.restrict(np.concatenate([members, others]), np.float32)
-        self.columns = np.stack([alpha, np.abs(alpha)], axis=1)
+        squares = self.rbf.squared_norms_at(np.arange(len(members))).astype(np.float64)
+        self.unit = UNIT * (self.rbf.X.shape[1] + 10.0)
+        self.largest = float(squares.max(initial=0.0))
+        self.middle = float(np.median(squares) if len(squares) else 0.0) + _REST / self.unit
+        self.columns = np.stack([alpha, np.abs(alpha) * (squares + self.middle)], axis=1)
 
     @staticmethod
     def possible(kernel: KernelMatrix) -> bool:
@@ -74,14 +86,15 @@ class BoundedProducts:
         return inner, outer
 
     def _bounded(self, sums: Array, places: Index) -> Bounded:
-        size = np.sqrt(self.rbf.squared_norms_at(places).astype(np.float64))
-        largest = np.sqrt(float(self.rbf.squared_norms_at(np.arange(len(self.members))).max(initial=0.0)))
-        exponent = UNIT * (0.5 * self.rbf.X.shape[1] + 5.0) * (size + largest) ** 2
-        relative = np.expm1(np.minimum(exponent, 1.0)) + EXP_ERROR + (TERMS + 2) * UNIT
-        relative *= _SAFETY
-        total = float(self.columns[:, 1].sum())
-        # the sums of |α|k are too small by at most their own relative error
-        error = relative / np.maximum(1.0 - relative, 0.5) * sums[:, 1] + _LEAST * total
+        a2 = self.rbf.squared_norms_at(places).astype(np.float64)
+        most = self.unit * (a2 + self.largest)  # of the exponents of a row
+        curved = np.expm1(np.minimum(most, 1.0)) / np.maximum(np.minimum(most, 1.0), _LEAST)
+        relative = _SAFETY * (curved * most + _REST)
+        factor = self.unit * np.maximum(1.0, (a2 + _REST / self.unit) / self.middle)
+        total, weight = float(np.abs(self.alpha).sum()), float(self.columns[:, 1].sum())
+        # the sums are too small by at most their own relative error
+        error = _SAFETY * np.maximum(curved, 1.0) * factor * sums[:, 1] / np.maximum(1.0 - relative, 0.5)
+        error += _LEAST * (total + factor * weight)
         error = np.where(relative < 0.5, error, _SAFETY * total)  # kernel values lie between 0 and 1
         rows = np.concatenate([self.members, self.others])[places]
         values = self.weight * sums[:, 0] + self.kernel.leaf_part(rows, self.members, self.alpha)

@@ -43,9 +43,10 @@ def entry_variance(X: Any, share: Array, centre: float) -> float:
         X = X.astype(np.float64)
         square = float(np.mean(share @ X.multiply(X)))
         return square - 2.0 * centre * mean_entry(X, share) + centre**2 * float(share.sum())
-    d = X.shape[1]
-    parts = tile_slices(X.shape[0], d)
-    return float(sum(share[part] @ np.mean((X[part] - np.float64(centre)) ** 2, axis=1) for part in parts))
+    total = 0.0
+    for part in tile_slices(*X.shape):
+        total += float(share[part] @ np.mean(np.subtract(X[part], centre, dtype=np.float64) ** 2, axis=1))
+    return total
 
 
 def scale_gamma(d: int, centre: float, variance: float) -> float:

@@ -141,9 +141,6 @@ class LeafMatrix(KernelMatrix):
     def diag(self, rows: Index) -> Array:
         return np.ones(len(rows))
 
-    def spread(self, rows: Index) -> float:
-        return 0.0 if self._rbf is None else self._rbf.spread(rows)
-
     def _leaf_product(self, left: Any, right: Any, v: Array) -> Array:
         """Σ_j unit·(common leaves of rows i and j)·v[j], by sums over leaves; v has one or more columns."""
         columns = np.asarray(v, dtype=np.float64).reshape(len(v), -1)

@@ -17,7 +17,7 @@ from scipy import sparse
 from usmo.core.arrays import Array, Index
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.symmetric import add_panel, panels, symmetric_entries
-from usmo.kernels.tables import TILE_BYTES, rows_together, squared_norms, tile_slices, worth_dense
+from usmo.kernels.tables import TILE_BYTES, over_chunks, rows_together, squared_norms, tile_slices, worth_dense
 from usmo.kernels.tiles import rbf_block, rbf_sums
 from usmo.system.work import advance
 
@@ -39,8 +39,8 @@ _SIDE = math.isqrt(TILE_BYTES // 8)
 _SMALL_BLOCK = 32
 """The diagonal of a callable or precomputed kernel is read from square blocks of this many rows."""
 
-_SAMPLE = 2000
-"""Rows from which the spread of the table is estimated."""
+_SAMPLE = 512
+"""Rows whose kernel values are computed in both float types to compare them."""
 
 Rows = Index | slice
 _Take = Callable[[slice], tuple[Any, Any]]
@@ -288,12 +288,19 @@ class KernelMatrix:
             sums += rbf_sums(take, n, *sources(part), self.kernel.gamma, columns[part])
         return sums.reshape(n, *v.shape[1:])
 
-    def spread(self, rows: Index) -> float:
-        """The size of rbf's exponents: the 99 % quantile of γ‖x - centre‖² (sparse: γ‖x‖²) over a sample."""
-        X = self.X[rows if len(rows) <= _SAMPLE else np.random.default_rng(0).choice(rows, _SAMPLE, replace=False)]
-        if not sparse.issparse(X):
-            X = X - X.mean(axis=0, dtype=np.float64)
-        return self.kernel.gamma * float(np.quantile(squared_norms(X), 0.99))
+    def float32_error(self, rows: Index) -> tuple[float, float]:
+        """By how much kernel values of these rows are off in float32: the largest mean of a row, and deviation.
+
+        Measured on a sample; not a number if float32 overflows. A mean adds up over many values, a deviation cancels.
+        """
+        if len(rows) > _SAMPLE:
+            rows = np.random.default_rng(0).choice(rows, _SAMPLE, replace=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            single, double = (
+                self.restrict(rows, dtype).block(slice(None), slice(None)) for dtype in (np.float32, np.float64)
+            )
+            error = single - double
+            return float(np.abs(error.mean(axis=1)).max()), float(error.std(axis=1).max())
 
     def is_psd(self, rows: Index) -> bool:
         """False if 200 rows give a clearly negative eigenvalue; an error if values are infinite or not symmetric."""
@@ -382,8 +389,11 @@ def _fits_dense(X: Any, kernel: Kernel, n: int) -> bool:
 
 
 def _centred(X: Any, centre: Array, scale: float, dtype: Any) -> Array:
-    """(X - centre)·scale, computed in float64 tile by tile to avoid a float64 copy of the whole table."""
+    """(X - centre)·scale, computed in float64 chunk by chunk to avoid a float64 copy of the whole table."""
     out = np.empty(X.shape, dtype=dtype)
-    for part in tile_slices(*X.shape):
+
+    def work(part: slice) -> None:
         out[part] = (X[part] - centre) * scale
+
+    over_chunks(work, *X.shape)
     return out

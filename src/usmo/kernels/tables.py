@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from usmo.kernels.threads import over_tiles
+
 TILE_BYTES = 32 * 2**20
 """Largest temporary block: it fits the last-level cache of a desktop processor."""
+
+_CHUNK_BYTES = 2**18
+"""Rows that are read once are read in chunks of this size as float64, which stay in the cache of a core."""
+
+_THREADED = 2**20
+"""Entries of a table from which threads read the chunks."""
 
 _THIN = 0.02
 """Share of non-zeros above which tiles of a sparse table are dense: fits on adult (11 %) take 0.4 of the time."""
@@ -29,7 +37,24 @@ def squared_norms(X: Any) -> Any:
     """‖x‖² of every row, in float64."""
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    out = np.empty(X.shape[0])
+
+    def work(part: slice) -> None:
+        chunk = X[part].astype(np.float64, copy=False)
+        np.einsum("ij,ij->i", chunk, chunk, out=out[part])
+
+    over_chunks(work, *X.shape)
+    return out
+
+
+def over_chunks(work: Callable[[slice], None], n_rows: int, n_cols: int) -> None:
+    """Call ``work`` on consecutive rows of a dense table that is read once, in threads if it is large."""
+    step = max(1, _CHUNK_BYTES // (8 * max(1, n_cols)))
+    if n_rows * n_cols >= _THREADED:
+        over_tiles(work, n_rows, step)
+    else:
+        for start in range(0, n_rows, step):
+            work(slice(start, min(start + step, n_rows)))
 
 
 def tile_slices(n_rows: int, n_cols: int) -> Iterator[slice]:

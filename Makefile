@@ -47,7 +47,7 @@ NEWEST_PYTHON ?= python3.13
 TESTS ?= tests
 test-oldest:
 	$(OLDEST_PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/pip install --quiet -c constraints/oldest.txt -e ".[qp,plot,tables]" pytest pytest-xdist hypothesis
+	.venv-oldest/bin/pip install --quiet -c constraints/oldest.txt -e ".[dev]"
 	.venv-oldest/bin/python -m pytest -n auto $(TESTS)
 
 test-newest:

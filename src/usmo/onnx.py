@@ -134,7 +134,8 @@ def _trees(graph: _Graph, forest: Forest, leaf_values: Array, rows: str) -> str:
     else:  # the next float32 below: a float32 number is at most the threshold if and only if it is at most that
         rounded = threshold.astype(np.float32)
         threshold = np.where(rounded > threshold, np.nextafter(rounded, np.float32(-np.inf)), rounded)
-    # Splits are numbered apart from leaves. A tree of one leaf gets a split whose two sides are that leaf.
+    # Splits are numbered apart from leaves. A tree of one leaf gets a split whose sides are that leaf and a copy of it:
+    # onnxruntime 1.23 adds up wrongly where one leaf is both sides.
     lone = forest.roots[:-1][forest.is_leaf[forest.roots[:-1]]]
     splits = np.union1d(np.flatnonzero(~forest.is_leaf), lone)
     is_lone = np.isin(splits, lone)
@@ -142,13 +143,16 @@ def _trees(graph: _Graph, forest: Forest, leaf_values: Array, rows: str) -> str:
     numbers = np.where(
         forest.is_leaf, np.cumsum(forest.is_leaf) - 1, np.searchsorted(splits, np.arange(len(threshold)))
     )
+    right_numbers = numbers[right]
+    right_numbers[is_lone] = len(leaf_values) + np.arange(len(lone))
+    leaf_values = np.concatenate([leaf_values, leaf_values[numbers[lone]]])
     return graph.add(
         "TreeEnsemble", rows, domain="ai.onnx.ml", n_targets=1, aggregate_function=1, post_transform=0,
         tree_roots=np.searchsorted(splits, forest.roots[:-1]), nodes_featureids=forest.feature[splits],
         nodes_splits=graph.tensor(threshold[splits]),
         nodes_modes=graph.tensor(np.zeros(len(splits)), np.uint8),  # 0: at most the threshold
         nodes_truenodeids=numbers[left], nodes_trueleafs=forest.is_leaf[left].astype(int),
-        nodes_falsenodeids=numbers[right], nodes_falseleafs=forest.is_leaf[right].astype(int),
+        nodes_falsenodeids=right_numbers, nodes_falseleafs=forest.is_leaf[right].astype(int),
         leaf_targetids=np.zeros(len(leaf_values), dtype=int), leaf_weights=graph.tensor(leaf_values),
     )  # fmt: skip
 

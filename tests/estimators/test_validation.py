@@ -66,7 +66,7 @@ def _bad_tables():
         "one dimension": (X[:, 0], y, None, "Expected 2D array"),
         "empty": (X[:0], y[:0], None, "0 sample"),
         "no columns": (X[:, :0], y, None, "0 feature"),
-        "text": (X.astype(str) + "x", y, None, "could not convert"),
+        "text": (np.char.add(X.astype(str), "x"), y, None, "could not convert"),
         "complex": (X + 1j, y, None, "Complex data"),
         "negative weight": (X, y, np.r_[-1.0, np.ones(9)], "Negative values in data passed to `sample_weight`"),
         "nan weight": (X, y, np.r_[np.nan, np.ones(9)], "sample_weight contains NaN"),

@@ -1,5 +1,7 @@
 """Integer weights are repetitions of rows, weight zero is absence, and the order of the rows has no effect."""
 
+import inspect
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -49,6 +51,10 @@ def test_weighted_and_repeated_rows_give_the_same_model(model, container):
         np.testing.assert_allclose(one[2].error, fitted.selection_.error, rtol=1e-9)
 
 
+@pytest.mark.skipif(
+    "y.flat[0]" in inspect.getsource(estimator_checks._enforce_estimator_tags_y),
+    reason="this version of scikit-learn takes the class of the first row for one class, and compares other labels",
+)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("model", [PUSVC(lam="cv"), PUSVCCV(), PUSVCCV(LinearPUSVC())], ids=str)
 def test_scikit_learn_finds_weights_equivalent_to_repetitions(model, kind):

@@ -6,6 +6,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import click
@@ -98,11 +99,11 @@ def _run_all(
     n_jobs = min(jobs or cpu_count(), max(1, len(seeds)))
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     results: Iterator[dict[str, Any]] = parallel(delayed(_one)(X, truth, seed, plan) for seed in seeds)
-    bar = click.progressbar(
-        results, length=len(seeds), label="usmo: reviews", file=sys.stderr, hidden=not messages.live
-    )
-    with bar:
-        for run in bar:
+    shown: Any = nullcontext(results)
+    if messages.live:
+        shown = click.progressbar(results, length=len(seeds), label="usmo: reviews", file=sys.stderr)
+    with shown as runs:
+        for run in runs:
             finished.add(run)
 
 

@@ -124,7 +124,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _fit_columns(self, X: Any) -> None:
         view = view_of(X)
-        if not view.n_rows:
+        if view.names and not view.n_rows:  # a table without columns may not know its rows
             raise TableError(f"{view.source} has no rows: at least one is needed")
         kinds = dict(self.kinds or {})
         for name, kind in kinds.items():

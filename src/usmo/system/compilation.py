@@ -67,23 +67,26 @@ class _Compiled:
 def announced_compilation() -> Iterator[None]:
     """Tell the user on stderr that functions are being compiled if the body takes longer than two seconds."""
 
+    done = threading.Event()
+
     def announce() -> None:
-        # on a busy machine loading from the cache can take as long; then there is nothing to announce
-        if any(dispatcher.stats.cache_misses for dispatcher in list(_dispatchers)):
-            print(
-                "usmo: compiling the solver for this machine; this takes about ten seconds, once.", file=sys.stderr
-            )
+        while not done.wait(_PATIENCE):
+            # on a busy machine loading from the cache can take as long; then there is nothing to announce
+            if any(dispatcher.stats.cache_misses for dispatcher in list(_dispatchers)):
+                print(
+                    "usmo: compiling the solver for this machine; this takes about ten seconds, once.",
+                    file=sys.stderr,
+                )
+                return
 
     if _silent:
         yield
         return
-    timer = threading.Timer(_PATIENCE, announce)
-    timer.daemon = True
-    timer.start()
+    threading.Thread(target=announce, daemon=True).start()
     try:
         yield
     finally:
-        timer.cancel()
+        done.set()
 
 
 @contextmanager

@@ -7,6 +7,9 @@ precision and F1 on the unlabelled rows (U), AUC on held-out rows. F1 calls as m
 every method. Scores of trees, boosting and logistic regression on U are out of bag or cross-fitted. ``--tables``
 also knows images: each digit of scikit-learn's ("digits 0", …) and of MNIST ("mnist 0", …) against the others.
 
+Seconds are those of the processor in all threads, so that other programs do not count. OMP_NUM_THREADS=1 keeps waiting
+threads out of them.
+
 Measurements are appended to the file ``--results``, and those that are there are not made again: a run can be stopped,
 and divided by any of the other options. The summary is that of the measurements asked for. The parameters of our
 kernels were chosen with draws 0 to 4, so the first draw is 10 by default.
@@ -50,7 +53,7 @@ class Key(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The measures in the order of ``MEASURES``, and the time of fitting and scoring."""
+    """The measures in the order of ``MEASURES``, and the processor time of fitting and scoring."""
 
     measures: list[float]
     seconds: float
@@ -105,9 +108,9 @@ def measure(keys: list[Key]) -> Iterator[tuple[Key, Row]]:
             settings[which] = setting_of(X, labels, share, *which)
         setting, method = settings[which], METHODS[key.method]
         if key.method not in fitted or method.uses_prior:
-            began = time.perf_counter()
+            began = time.process_time()
             scores = method.fit(X, labels, test, draw, setting if method.uses_prior else None)
-            fitted[key.method] = scores, time.perf_counter() - began
+            fitted[key.method] = scores, time.process_time() - began
         (on_u, on_test), seconds = fitted[key.method]
         yield key, Row([*measured(truth, on_u, setting.share), float(roc_auc_score(test_truth, on_test))], seconds)
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -249,20 +250,12 @@ def test_a_dry_run_writes_nothing_and_a_quiet_one_says_nothing(bank, tmp_path, m
 
 
 def test_a_quiet_run_does_not_speak_of_compilation(bank, tmp_path, monkeypatch):
-    after = []
-
-    class Timer:
-        def __init__(self, seconds, _say):
-            after.append(seconds)
-
-        start = cancel = lambda self: None
-
-    monkeypatch.setattr("usmo.system.compilation.threading.Timer", Timer)
+    watched = threading.Semaphore(0)
+    monkeypatch.setattr("usmo.system.compilation._announce", lambda _done: watched.release())
     for quiet in ([], ["--quiet"]):
         compile_kernel_solvers.cache_clear()
         assert main(["fit", str(bank / "bank.csv"), *FIXED, "--model", str(tmp_path / "m.usmo"), *quiet]) == 0
-        assert len(after) == 1  # the quiet run adds none
-        assert after[0] < 60
+        assert watched.acquire(timeout=0 if quiet else 60) == (not quiet)
 
 
 def test_top_cuts_the_ranking_and_output_takes_every_written_format(bank, ranking, tmp_path, capfd):

@@ -66,27 +66,25 @@ class _Compiled:
 @contextmanager
 def announced_compilation() -> Iterator[None]:
     """Tell the user on stderr that functions are being compiled if the body takes longer than two seconds."""
-
-    done = threading.Event()
-
-    def announce() -> None:
-        while not done.wait(_PATIENCE):
-            # on a busy machine loading from the cache can take as long; then there is nothing to announce
-            if any(dispatcher.stats.cache_misses for dispatcher in list(_dispatchers)):
-                print(
-                    "usmo: compiling the solver for this machine; this takes about ten seconds, once.",
-                    file=sys.stderr,
-                )
-                return
-
     if _silent:
         yield
         return
-    threading.Thread(target=announce, daemon=True).start()
+    done = threading.Event()
+    threading.Thread(target=_announce, args=(done,), daemon=True).start()
     try:
         yield
     finally:
         done.set()
+
+
+def _announce(done: threading.Event) -> None:
+    while not done.wait(_PATIENCE):
+        # on a busy machine loading from the cache can take as long; then there is nothing to announce
+        if any(dispatcher.stats.cache_misses for dispatcher in list(_dispatchers)):
+            print(
+                "usmo: compiling the solver for this machine; this takes about ten seconds, once.", file=sys.stderr
+            )
+            return
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
 from tests.oracles import rbf
 from usmo.kernels import matrix as matrix_module
@@ -150,3 +150,22 @@ def test_centring_in_threads_is_the_formula(monkeypatch):
     expected = 0.5 * (X - X.mean(axis=0, dtype=np.float64))
     np.testing.assert_allclose(small.X, expected, atol=1e-12)
     np.testing.assert_allclose(small.squared_norms_at(np.arange(3000)), (expected**2).sum(axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("varying", [[], [3], [0, 5], list(range(8))])
+def test_columns_in_which_all_rows_are_equal_are_left_out_and_change_nothing(dtype, varying):
+    rng = np.random.default_rng(0)
+    X = np.tile(rng.normal(size=8) + 5.0, (600, 1))
+    X[:, varying] = rng.normal(size=(600, len(varying)))
+    X[:, 3] += np.arange(600) == 599  # differs in the last row only
+    X = X.astype(dtype)
+    rows = np.arange(1, 600)
+    small = KernelMatrix(X, Kernel("rbf", gamma=0.3)).restrict(rows, dtype)
+    assert small.X.shape[1] == len({3, *varying})
+    expected = rbf_kernel(X[rows].astype(np.float64), gamma=0.3)
+    np.testing.assert_allclose(
+        small.block(slice(None), slice(None)), expected, atol=1e-5 if dtype == np.float32 else 1e-12
+    )
+    equal = KernelMatrix(np.ones((30, 2), dtype), Kernel("rbf")).restrict(np.arange(30), dtype)
+    np.testing.assert_array_equal(equal.block(slice(None), slice(None)), np.ones((30, 30)))

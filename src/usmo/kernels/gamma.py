@@ -34,7 +34,10 @@ def forest_gamma(gamma: str | float, d: int) -> float:
 
 def mean_entry(X: Any, share: Array) -> float:
     """The mean of the entries, each row multiplied by its share. The values of several shards add up."""
-    return float(np.mean(share @ (X.astype(np.float64) if sparse.issparse(X) else X)))
+    if sparse.issparse(X):
+        return float(np.mean(share @ X.astype(np.float64)))
+    # by parts, because a product with float64 copies a float32 table
+    return float(np.mean(sum(share[part] @ X[part] for part in tile_slices(*X.shape))))
 
 
 def entry_variance(X: Any, share: Array, centre: float) -> float:

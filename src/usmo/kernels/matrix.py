@@ -17,7 +17,15 @@ from scipy import sparse
 from usmo.core.arrays import Array, Index
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.symmetric import add_panel, panels, symmetric_entries
-from usmo.kernels.tables import TILE_BYTES, over_chunks, rows_together, squared_norms, tile_slices, worth_dense
+from usmo.kernels.tables import (
+    TILE_BYTES,
+    centred,
+    rows_together,
+    squared_norms,
+    tile_slices,
+    without_constant_columns,
+    worth_dense,
+)
 from usmo.kernels.tiles import rbf_block, rbf_sums
 from usmo.system.work import advance
 
@@ -161,6 +169,8 @@ class KernelMatrix:
             X = X[:, rows]
         if n is None:
             n = len(rows)
+            if self.kernel.name == "rbf" and not sparse.issparse(X):
+                X = without_constant_columns(X)
             sums = row_sums(X, self.kernel, n)
             centre = None if sums is None else sums / max(1, n)
         return prepared(X, self.kernel, dtype, n, centre)
@@ -378,7 +388,7 @@ def prepared(X: Any, kernel: Kernel, dtype: Any, n: int, centre: Array | None) -
         X = X.toarray()
     if kernel.name == "rbf":
         scale, kernel = np.sqrt(kernel.gamma), replace(kernel, gamma=1.0)
-        X = X * scale if centre is None else _centred(X, centre, scale, dtype)
+        X = X * scale if centre is None else centred(X, centre, scale, dtype)
     return KernelMatrix(X.astype(dtype, copy=False), kernel, dtype, ready=True)
 
 
@@ -386,14 +396,3 @@ def _fits_dense(X: Any, kernel: Kernel, n: int) -> bool:
     if not sparse.issparse(X):
         return True
     return kernel.name not in ("linear", "precomputed") and n * X.shape[1] <= _DENSE_COPY
-
-
-def _centred(X: Any, centre: Array, scale: float, dtype: Any) -> Array:
-    """(X - centre)·scale, computed in float64 chunk by chunk to avoid a float64 copy of the whole table."""
-    out = np.empty(X.shape, dtype=dtype)
-
-    def work(part: slice) -> None:
-        out[part] = (X[part] - centre) * scale
-
-    over_chunks(work, *X.shape)
-    return out

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from usmo.core.arrays import Array
 from usmo.kernels.threads import over_tiles
 
 TILE_BYTES = 32 * 2**20
@@ -18,6 +19,9 @@ _CHUNK_BYTES = 2**18
 
 _THREADED = 2**20
 """Entries of a table from which threads read the chunks."""
+
+_FIRST = 256
+"""Rows that are compared first to find constant columns: most columns differ in them."""
 
 _THIN = 0.02
 """Share of non-zeros above which tiles of a sparse table are dense: fits on adult (11 %) take 0.4 of the time."""
@@ -45,6 +49,25 @@ def squared_norms(X: Any) -> Any:
 
     over_chunks(work, *X.shape)
     return out
+
+
+def centred(X: Any, centre: Array, scale: float, dtype: Any) -> Array:
+    """(X - centre)·scale, computed in float64 chunk by chunk to avoid a float64 copy of the whole table."""
+    out = np.empty(X.shape, dtype=dtype)
+
+    def work(part: slice) -> None:
+        out[part] = (X[part] - centre) * scale
+
+    over_chunks(work, *X.shape)
+    return out
+
+
+def without_constant_columns(X: Any) -> Any:
+    """A dense table without the columns in which all rows are equal: these add nothing to a distance."""
+    same = np.arange(X.shape[1])
+    for part in (slice(_FIRST), slice(_FIRST, None)):
+        same = same[(X[part, same] == X[:1, same]).all(axis=0)]
+    return X.take(np.delete(np.arange(X.shape[1]), same), axis=1) if len(same) else X
 
 
 def over_chunks(work: Callable[[slice], None], n_rows: int, n_cols: int) -> None:

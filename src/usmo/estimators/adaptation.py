@@ -7,8 +7,9 @@ training and over the table. With π the prior of training and π' that of the t
     r = (π' - π)/(1 - π)        X = (1 - r)·U + r·P
 
 whatever p is: it need not be exact. The difference of the two sides has the sampling error of all three means, which
-gives r a likelihood. π' is its mean over 0 ≤ π' ≤ 1, and the interval has the values that a likelihood-ratio test does
-not reject. The odds of every row are multiplied by the change of the prior odds.
+gives r a likelihood. The interval has the values that a likelihood-ratio test does not reject. π' is the posterior
+median if its log odds are normal around those of π before the table is seen: it stays near π where the table says
+little. The odds of every row are multiplied by the change of the prior odds.
 
 The distribution of d in training and π' imply that of the table. If the table is far from it for every π' in the
 interval, the assumption does not fit.
@@ -22,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import logit
+from scipy.special import expit, logit
 from scipy.stats import chi2
 
 from usmo.core.arrays import Array
@@ -34,8 +35,14 @@ from usmo.system.caller import warn
 QUANTILES = 201
 """Decision values kept of the labelled positives and of the unlabelled rows."""
 
-_GRID = 2001
-"""Values of π' at which the likelihood is computed."""
+_GRID = 4001
+"""Values of π', evenly spaced in log odds, at which the likelihood is computed."""
+
+_CHANGE = 1.5
+"""Standard deviation of the log odds of π' around those of π, before the table is seen. With priors of training of 0.2,
+0.5 and 0.7 and shares of 0.02 to 0.97, the mean |error| over 17 tables and two or three draws is 0.055, 0.059 and 0.077.
+It is 0.059, 0.064 and 0.085 with 1, 0.057, 0.061 and 0.081 with 2, and 0.061, 0.075 and 0.108 at the largest
+likelihood."""
 
 _LEVEL = 0.9
 _SMALLEST = 1e-6
@@ -119,7 +126,8 @@ def mixture_prior(known: Reference, curve: Calibration, d: Array) -> tuple[float
     """π' and its interval, from decision values of the table on the scale of training."""
     p, u, x = (curve(values) for values in (known.labelled, known.unlabelled, d))
     prior = known.prior
-    grid = np.linspace(_SMALLEST, 1.0 - _SMALLEST, _GRID)
+    log_odds = np.linspace(logit(_SMALLEST), -logit(_SMALLEST), _GRID)
+    grid = expit(log_odds)
     r = (grid - prior) / (1.0 - prior)
     var_p = p.var() / known.n_labelled
     # labelled positives that are among the unlabelled rows count in both means
@@ -128,8 +136,8 @@ def mixture_prior(known: Reference, curve: Calibration, d: Array) -> tuple[float
     spread = np.maximum(spread + 2.0 * r * (1.0 - r) * common, 1e-300)
     squares = (x.mean() - (1.0 - r) * u.mean() - r * p.mean()) ** 2 / spread
     squares -= squares.min()
-    likelihood = np.exp(-0.5 * squares)
-    value = float(grid @ likelihood / likelihood.sum())
+    posterior = np.cumsum(np.exp(-0.5 * (squares + ((log_odds - logit(prior)) / _CHANGE) ** 2)))
+    value = float(grid[np.searchsorted(posterior, 0.5 * posterior[-1])])
     kept = grid[squares <= chi2.ppf(_LEVEL, 1)]
     # π' = 1 - (1 - π)(1 - r): an error of π counts (1 - r)-fold; independent errors add in squares
     factor = (1.0 - value) / (1.0 - prior)

@@ -25,6 +25,7 @@ CORRECTED = 10_000
 """Labelled positives, and unlabelled rows, at most, whose decision values are corrected for their part in the fit. The
 mean of so many probabilities has a standard error of 0.005 at most."""
 
+Values = tuple[Array, Array]
 Correction = Callable[[Index, Array, Array], Array]
 
 
@@ -37,29 +38,36 @@ def set_decision(
 ) -> None:
     """Set threshold, intercept and calibration from (rows, f) of labelled positives and of the unlabelled sample.
 
-    ``correct`` makes held-out values of rows, f and numbers of equal rows (:mod:`usmo.fitting.leave_one_out`).
+    ``correct`` makes held-out values of rows, f and numbers of equal rows (:mod:`usmo.fitting.leave_one_out`) for
+    ``adapt``.
     """
     (rows, f_p), (sample, f_u) = on_p, on_u
     w_p, w_u = table.sample_weight(rows), table.sample_weight(sample)
     if table.propensity is not None:
         w_p = w_p / table.propensity[rows]
-    values = LocalShards(ValueShard(f_u, w_u / w_u.max()))
-    step = 1 + len(f_u) // (CALIBRATED_U if correct is None else CORRECTED)
-    sample, f_u, w_u = sample[::step], f_u[::step], w_u[::step]
+    held_out = None
     if correct is not None:
-        step = 1 + len(f_p) // CORRECTED
-        rows, f_p, w_p = rows[::step], f_p[::step], w_p[::step]
-        f_p, f_u = (correct(at, f, copies(table.sample_weight(at))) for at, f in ((rows, f_p), (sample, f_u)))
-    set_decision_of_shards(model, table, values, (f_p, w_p), (f_u, w_u))
+        held_out = tuple(_held_out(table, correct, *part) for part in ((rows, f_p, w_p), (sample, f_u, w_u)))
+    step = 1 + len(f_u) // CALIBRATED_U
+    values = LocalShards(ValueShard(f_u, w_u / w_u.max()))
+    set_decision_of_shards(model, table, values, (f_p, w_p), (f_u[::step], w_u[::step]), held_out)
+
+
+def _held_out(table: Table, correct: Correction, rows: Index, f: Array, weight: Array) -> Values:
+    """Held-out values and weights of some of these rows."""
+    some = slice(None, None, 1 + len(rows) // CORRECTED)
+    return correct(rows[some], f[some], copies(table.sample_weight(rows[some]))), weight[some]
 
 
 def set_decision_of_shards(
-    model: Any, table: Table | None, shards: Shards, on_p: tuple[Array, Array], on_u: tuple[Array, Array]
-) -> None:
+    model: Any, table: Table | None, shards: Shards, on_p: Values, on_u: Values,
+    held_out: tuple[Values, ...] | None = None,
+) -> None:  # fmt: skip
     """The same from shards of :class:`ValueShard`, and f and weights of some rows of P and U.
 
     ``table`` is the table or sample that λ was chosen on; it is not used, and may be None, if λ was given. If λ was
-    chosen, calibration uses the held-out decision values of the cross-validation.
+    chosen, calibration uses the held-out decision values of the cross-validation. ``held_out`` are values of P and U
+    for the reference of ``adapt``; without them it has those of the calibration.
     """
     least, greatest = extremes(shards)
     constant = warn_if_constant(greatest - least, fit_precision(model))
@@ -77,6 +85,5 @@ def set_decision_of_shards(
         weight = selection.weight
         on_p, on_u = ((selection.held_out[which], weight[which]) for which in (is_p, is_u))
     t = model.threshold_
-    on_p, on_u = ((f - t, weight) for f, weight in (on_p, on_u))
-    model.calibration_ = calibrated(on_p[0], on_u[0], model.prior_, on_p[1], on_u[1])
-    model.reference_ = reference(model, on_p, on_u)
+    model.calibration_ = calibrated(on_p[0] - t, on_u[0] - t, model.prior_, on_p[1], on_u[1])
+    model.reference_ = reference(model, *((f - t, weight) for f, weight in held_out or (on_p, on_u)))

@@ -21,9 +21,9 @@ CALIBRATED_U = 200_000
 CALIBRATED_P = 50_000
 """Labelled positives that linear models are calibrated on at most; on a cluster kernel models too."""
 
-CORRECTED = 10_000
+CORRECTED = 3000
 """Labelled positives, and unlabelled rows, at most, whose decision values are corrected for their part in the fit. The
-mean of so many probabilities has a standard error of 0.005 at most."""
+mean of so many probabilities has a standard error of 0.01 at most."""
 
 Values = tuple[Array, Array]
 Correction = Callable[[Index, Array, Array], Array]

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from usmo.core.arrays import Array
-from usmo.estimators.adaptation import adapted
+from usmo.estimators.adaptation import Reference, adapted
 from usmo.estimators.calibration import Calibration
 from usmo.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from usmo.estimators.expansion import expansion_values
@@ -39,7 +39,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     intercept_: Array
     threshold_: float
     calibration_: Calibration
-    decision_quantiles_: Array
+    reference_: Reference
     drift_: float
     n_features_in_: int
 
@@ -126,7 +126,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         The prior is estimated on the rows of X, without labels; threshold and probabilities follow. The order of the
         rows stays the same, and the model itself is not changed. It assumes that positives, and negatives, look as in
         training: only their shares differ. ``drift_`` of the copy is the distance of the decision values of X from the
-        nearest such mixture (total variation, 0 to 1). Above 0.25, if chance does not explain it, a warning says that
+        nearest such mixture (total variation, 0 to 1). Above 0.1, if chance does not explain it, a warning says that
         the table does not fit.
 
         Parameters
@@ -138,7 +138,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         Self
             The copy, with ``prior_``, ``prior_interval_``, ``threshold_`` and ``drift_`` of X. The interval has the
-            sampling error on X and the doubt about the prior of training.
+            sampling errors of X and of training, and the doubt about the prior of training.
         """
         check_is_fitted(self, "calibration_")
         return adapted(self, np.asarray(self.decision_function(X)))

@@ -67,7 +67,7 @@ def shifted(calibration: Calibration, shift: float, log_odds: float) -> ShiftedC
 
 def calibrated(d_p: Array, d_u: Array, prior: float, w_p: Array, w_u: Array) -> Calibration:
     """The slopes with the largest likelihood, from decision values and weights of P and U."""
-    m_p, m_u = _masses(w_p), _masses(w_u)
+    m_p, m_u = masses(w_p), masses(w_u)
     scale = max(float(np.average(np.abs(d_u), weights=m_u)), _FLAT)
     z_p, m_p = _binned(d_p / scale, m_p)
     z_u, m_u = _binned(d_u / scale, m_u)
@@ -89,12 +89,21 @@ def calibrated(d_p: Array, d_u: Array, prior: float, w_p: Array, w_u: Array) -> 
     return Calibration(float(slopes[best[0]] / scale), float(slopes[best[1]] / scale))
 
 
-def _masses(weight: Array) -> Array:
+def masses(weight: Array) -> Array:
     """Weights that sum to the size of the sample. Integer weights are numbers of equal rows."""
-    counts = bool(weight.max() < _COUNT and np.all(weight == np.round(weight)))
+    counts = _are_counts(weight)
     share = weight / weight.max()
     size = effective_size(weight if counts else share, counts)
     return share * (size / share.sum())
+
+
+def copies(weight: Array) -> Array:
+    """The number of equal rows that each row stands for: integer weights, otherwise 1."""
+    return np.maximum(weight, 1.0) if _are_counts(weight) else np.ones(len(weight))
+
+
+def _are_counts(weight: Array) -> bool:
+    return bool(weight.max() < _COUNT and np.all(weight == np.round(weight)))
 
 
 def _binned(values: Array, mass: Array) -> tuple[Array, Array]:

@@ -98,8 +98,8 @@ class LinearPUSVC(PUClassifier):
         The λ used; ``selection_`` has the risks if it was chosen by cross-validation.
     calibration_ : Calibration
         The map from decision values to probabilities.
-    decision_quantiles_ : ndarray
-        201 quantiles of the decision values of the unlabelled rows, for the check of drift by ``adapt``.
+    reference_ : Reference
+        Quantiles of the decision values of labelled positives and of unlabelled rows in training, for ``adapt``.
     drift_ : float
         Distance of a table from the nearest mixture of the classes of training; only after ``adapt``.
     prior_ : float

@@ -178,8 +178,8 @@ class PUSVC(KernelPUClassifier):
         Risks and choice of the cross-validation. Only with ``lam="cv"``.
     calibration_ : Calibration
         The map from decision values to probabilities.
-    decision_quantiles_ : ndarray
-        201 quantiles of the decision values of the unlabelled rows, for the check of drift by ``adapt``.
+    reference_ : Reference
+        Quantiles of the decision values of labelled positives and of unlabelled rows in training, for ``adapt``.
     drift_ : float
         Distance of a table from the nearest mixture of the classes of training; only after ``adapt``.
     coef_ : ndarray of shape (1, n_features)

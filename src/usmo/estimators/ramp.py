@@ -132,8 +132,8 @@ class RampPUSVC(KernelPUClassifier):
             "violation_": float(solution.violation),
         }
         replace_attributes(self, attributes)
-        parts = ((rows, expansion_values(self, table.X[rows])) for rows in (problem.b_rows, problem.c_rows))
-        set_decision(self, table, *parts)
+        on_p, on_u = ((rows, expansion_values(self, table.X[rows])) for rows in (problem.b_rows, problem.c_rows))
+        set_decision(self, table, on_p, on_u)
 
     def _warn_if_short(self, solution: ramp.RampSolution) -> None:
         if solution.status == "max_iter":

@@ -12,7 +12,7 @@ from sklearn.kernel_approximation import RBFSampler
 
 from usmo.core.certificate import Certificate
 from usmo.core.solution import PassRecord
-from usmo.estimators.adaptation import QUANTILES
+from usmo.estimators.adaptation import QUANTILES, Reference
 from usmo.estimators.calibration import Calibration, ShiftedCalibration
 from usmo.estimators.compression import Compression
 from usmo.estimators.linear import LinearPUSVC
@@ -75,7 +75,8 @@ _CLASSIFIER = {
         eta_=number(0, 1),
         propensity_=tuple_of(float, 2),
         propensity_model_=instance(Propensity),
-        decision_quantiles_=reals(QUANTILES),
+        reference_=instance(Reference),
+        decision_quantiles_=reals(QUANTILES),  # in older files
         drift_=number(-0.001, 1.001),
     ),
 }
@@ -177,6 +178,10 @@ for _record in (Certificate, PassRecord, Selection, KernelChoice, Approximation,
 _SLOPES = {"above": number(), "below": number()}
 register(Calibration, rules=_SLOPES)
 register(ShiftedCalibration, rules={**_SLOPES, "shift": number(), "log_odds": number()})
+_VALUES = {"labelled": reals(QUANTILES), "unlabelled": reals(QUANTILES)}
+_SIZES = {"n_labelled": number(0), "n_unlabelled": number(0)}
+_PRIORS = {"prior": number(0, 1), "low": number(-0.001, 1), "high": number(0, 1.001)}
+register(Reference, rules={**_SLOPES, **_PRIORS, **_VALUES, **_SIZES, "inside": number(-0.001, 1.001)})
 register(Kernel, rules={"name": _KERNEL_NAME, "gamma": number(0), "degree": number(), "coef0": number()})
 register(
     FourierMap, rules={"sampler": instance(RBFSampler)}, check=lambda mapped: conform(mapped.sampler, SAMPLER)

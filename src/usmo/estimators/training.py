@@ -16,9 +16,11 @@ from usmo.estimators.expansion import expansion_values, kernel_expansion, map_ex
 from usmo.estimators.fit_warnings import warn_if_short
 from usmo.estimators.preparation import Choices
 from usmo.fitting.fit import Fit, Start, fit_table
+from usmo.fitting.leave_one_out import BOUNDED, leave_one_out
 from usmo.fitting.progress import combined, long_work, printed
 from usmo.fitting.specification import Specification
 from usmo.fitting.trees import with_trees
+from usmo.kernels.leaf_matrix import kernel_matrix
 from usmo.kernels.row_blocks import Blocks, as_features
 from usmo.system.stages import FIT, announce
 
@@ -93,7 +95,17 @@ def set_fitted(model: Any, table: Table, spec: Specification, choices: Choices, 
     f = solution.G + solution.beta
     if not np.array_equal(sample, problem.c_rows):
         f = _values_at(sample, problem.c_rows, f, evaluate)
-    set_decision(model, table, (positives, evaluate(positives)), (sample, f))
+    correct = None
+    # if λ was chosen, there are held-out values already
+    if _is_exact_kernel_fit(spec, fit) and getattr(model, "selection_", None) is None:
+        assert spec.kernel is not None
+        correct = partial(leave_one_out, problem, kernel_matrix(table.X, spec.kernel), solution)
+    set_decision(model, table, (positives, evaluate(positives)), (sample, f), correct)
+
+
+def _is_exact_kernel_fit(spec: Specification, fit: Fit) -> bool:
+    """True if held-out values can be computed from the fit."""
+    return spec.kernel is not None and spec.kernel.name in BOUNDED and fit.comparison is None
 
 
 def _values_at(rows: Index, known: Index, f: Array, evaluate: Callable[[Index], Array]) -> Array:

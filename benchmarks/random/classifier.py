@@ -91,7 +91,7 @@ def compare(sample: Draw, column: int, by: str, seed: int) -> np.ndarray:
         model = PUSVC(prior, scenario="censored", random_state=seed, **options).fit(X, y, propensity=given)
         f = model.decision_function(X[U])
         rows.append(measured(sample, f, f > 0, model.decision_function(held)))
-    on_u, on_held = pu_bagging(X, y, sample.prior, held, seed)
+    on_u, on_held = pu_bagging(X, y, held, seed, max_features="sqrt")
     hidden = round(sample.prior * len(y)) - int(y.sum())
     called = np.zeros(len(on_u), dtype=bool)
     called[np.argsort(-on_u, kind="stable")[:hidden]] = True

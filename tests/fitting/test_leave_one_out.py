@@ -5,7 +5,7 @@ import pytest
 
 from usmo.core.table import Table
 from usmo.fitting.fit import fit_table
-from usmo.fitting.leave_one_out import leave_one_out
+from usmo.fitting.leave_one_out import GatheredRows, free_rows, leave_one_out
 from usmo.fitting.specification import Specification
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix
@@ -28,7 +28,7 @@ def fitted(table, scenario):
 def held_out(table, scenario, copies):
     fit, f = fitted(table, scenario)
     every = np.arange(len(f))
-    return f, leave_one_out(fit.problem, KernelMatrix(table.X, KERNEL), fit.solution, every, f, copies)
+    return f, leave_one_out(fit.problem, fit.solution, GatheredRows.of(table.X, KERNEL, every), every, f, copies)
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +74,21 @@ def test_without_rows_between_kinks_and_with_one_labelled_row_values_are_finite(
     for lam in (LAM, 1e3):
         table = table_of(X, np.arange(N) == 0)
         fit = fit_table(table, Specification(KERNEL, tol=1e-8), PRIOR, lam)
-        matrix = KernelMatrix(X, KERNEL)
-        f = matrix.cross_product(X, fit.coefficients(N)) + fit.solution.beta
-        assert np.isfinite(leave_one_out(fit.problem, matrix, fit.solution, np.arange(N), f, np.ones(N))).all()
+        f = KernelMatrix(X, KERNEL).cross_product(X, fit.coefficients(N)) + fit.solution.beta
+        every = np.arange(N)
+        gathered = GatheredRows.of(X, KERNEL, every)
+        assert np.isfinite(leave_one_out(fit.problem, fit.solution, gathered, every, f, np.ones(N))).all()
+
+
+def test_only_labelled_rows_rows_between_kinks_and_the_rows_in_question_are_needed(data):
+    X, labelled = data
+    table = table_of(X, labelled)
+    fit, f = fitted(table, "case-control")
+    rows = np.arange(N)[::7]
+    values = [
+        leave_one_out(
+            fit.problem, fit.solution, GatheredRows.of(X, KERNEL, *needed), rows, f[rows], np.ones(len(rows))
+        )
+        for needed in ((np.arange(N),), (fit.problem.b_rows, free_rows(fit.problem, fit.solution.sigma), rows))
+    ]
+    np.testing.assert_allclose(*values, atol=1e-9)

@@ -1,5 +1,7 @@
 """Held-out decision values without fitting again, against fits that leave the row out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -92,3 +94,24 @@ def test_only_labelled_rows_rows_between_kinks_and_the_rows_in_question_are_need
         for needed in ((np.arange(N),), (fit.problem.b_rows, free_rows(fit.problem, fit.solution.sigma), rows))
     ]
     np.testing.assert_allclose(*values, atol=1e-9)
+
+
+def test_without_the_only_row_between_kinks_the_others_grow_and_beta_stays(data):
+    X, labelled = data
+    fit, f = fitted(table_of(X, labelled), "case-control")
+    problem, solution = fit.problem, fit.solution
+    free = free_rows(problem, solution.sigma)
+    assert len(free) > 1
+    only = np.isin(problem.c_rows, free[:1])
+    sigma = np.where(only, solution.sigma, 0.5 * problem.c * np.round(2.0 * solution.sigma / problem.c))
+    K = KernelMatrix(X, KERNEL).block(np.arange(N), np.arange(N))
+    q = K[:, problem.b_rows] @ problem.b
+    f = q - K[:, problem.c_rows] @ sigma + solution.beta
+    i, c = free[0], problem.c[only][0]
+    grown = np.where(only, 0.0, sigma * (1.0 + c / (problem.c.sum() - c)))
+    expected = q[i] - K[i, problem.c_rows] @ grown + solution.beta
+    changed = replace(solution, sigma=sigma, G=(f - solution.beta)[problem.c_rows])
+    every = np.arange(N)
+    values = leave_one_out(problem, changed, GatheredRows.of(X, KERNEL, every), every, f, np.ones(N))
+    assert np.isfinite(values).all()
+    assert values[i] == pytest.approx(expected, abs=1e-9)

@@ -76,7 +76,7 @@ def leave_one_out(
     inverse = np.linalg.inv(M) if len(free) else M  # without F, β stays
     q_free = _product(gathered, free, problem)
     sum_b, sum_c, sum_sigma = problem.b.sum(), problem.c.sum(), solution.sigma.sum()
-    moved = np.empty(len(rows))
+    direct, moved = np.empty(len(rows)), np.empty(len(rows))
     for part in tile_slices(len(rows), len(M)):
         at, share = rows[part], 1.0 / copies[part]
         # a single labelled row has no others that could keep the total
@@ -88,16 +88,17 @@ def leave_one_out(
         q = _product(gathered, at, problem)
         to_free = gathered.block(at, free)
         k_sigma = q - (f[part] - solution.beta)
-        here = u_b * q - u_c * k_sigma - removed  # k(x, x) = 1
+        direct[part] = u_b * q - u_c * k_sigma - removed  # k(x, x) = 1
         there = np.outer(u_b, q_free) - np.outer(u_c, q_free - G_free) - removed[:, None] * to_free
         total = u_b * sum_b - u_c * sum_sigma - removed
         answer = np.column_stack([to_free, np.ones(len(at))]) @ inverse
-        moved[part] = here - (answer * np.column_stack([there, total])).sum(axis=1)
+        moved[part] = direct[part] - (answer * np.column_stack([there, total])).sum(axis=1)
     place = np.searchsorted(free, rows)
     own = np.flatnonzero(np.append(free, -1)[place] == rows)
-    alpha = (b - sigma)[own]
+    # without the only row of F, β stays
+    alone = direct[own] if len(free) == 1 else -(b - sigma)[own] / np.diag(inverse)[place[own]]
     # another copy of a row of F stays in F
-    moved[own] = np.where(copies[own] > 1, 0.0, -alpha / np.diag(inverse)[place[own]])
+    moved[own] = np.where(copies[own] > 1, 0.0, alone)
     return f + moved
 
 

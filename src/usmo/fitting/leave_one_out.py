@@ -37,7 +37,8 @@ _MOST_FREE = 1000
 """Rows of F that are used at most, evenly spaced. Fits of 1,500 rows have 10 to 150."""
 
 _CRUMB, _RIDGE = 1e-6, 1e-8
-"""Distance from a kink, as a share of c, that is none; and what is added to the diagonal of K_FF for equal rows."""
+"""Distance from a kink, as a share of c, that is none; and what is added to the diagonal of K_FF for equal rows, those
+with k(x, y) > 1 - 1e-8."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ def leave_one_out(
     q_free = _product(gathered, free, problem)
     sum_b, sum_c, sum_sigma = problem.b.sum(), problem.c.sum(), solution.sigma.sum()
     direct, moved = np.empty(len(rows)), np.empty(len(rows))
+    has_equal = np.zeros(len(free), dtype=bool)
     for part in tile_slices(len(rows), len(M)):
         at, share = rows[part], 1.0 / copies[part]
         # a single labelled row has no others that could keep the total
@@ -87,6 +89,8 @@ def leave_one_out(
         removed = share * (b[part] * (1.0 + u_b) - sigma[part] * (1.0 + u_c))
         q = _product(gathered, at, problem)
         to_free = gathered.block(at, free)
+        equal = (to_free > 1.0 - _RIDGE) & (c[part] > 0.0)[:, None] & (at[:, None] != free)
+        has_equal |= equal.any(axis=0)
         k_sigma = q - (f[part] - solution.beta)
         direct[part] = u_b * q - u_c * k_sigma - removed  # k(x, x) = 1
         there = np.outer(u_b, q_free) - np.outer(u_c, q_free - G_free) - removed[:, None] * to_free
@@ -97,8 +101,8 @@ def leave_one_out(
     own = np.flatnonzero(np.append(free, -1)[place] == rows)
     # without the only row of F, β stays
     alone = direct[own] if len(free) == 1 else -(b - sigma)[own] / np.diag(inverse)[place[own]]
-    # another copy of a row of F stays in F
-    moved[own] = np.where(copies[own] > 1, 0.0, alone)
+    # an equal row takes the place of a row of F
+    moved[own] = np.where((copies[own] > 1) | has_equal[place[own]], 0.0, alone)
     return f + moved
 
 

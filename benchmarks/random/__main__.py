@@ -1,8 +1,8 @@
 """Labels at random and not at random, and another mixture: python -m benchmarks.random PART [--draws 10] [--tables ...]
 
-PART is test, prior, classifier or shift: a module of this package whose ``main(draws, tables, results)`` prints its
-tables; ``mechanisms`` says how labels arise. Measurements are kept in out/random, and those that are there are not made
-again: delete the folder after a change of the code. USMO_DATA must be set.
+PART is test, prior, classifier, shift or probabilities: a module of this package whose ``main(draws, tables, results)``
+prints its tables; ``mechanisms`` says how labels arise. Measurements are kept in out/random, and those that are there
+are not made again: delete the folder after a change of the code. USMO_DATA must be set.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.random.mechanisms import TABLES
 from benchmarks.results import Results
 
-PARTS = ("test", "prior", "classifier", "shift")
+PARTS = ("test", "prior", "classifier", "shift", "probabilities")
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

@@ -90,8 +90,37 @@ def test_two_labelled_rows_among_many(client, monkeypatch):
         assert_equal_models(model, plain, X, atol=1e-4)
 
 
+@pytest.mark.parametrize("case", ["case-control", "censored", "weights", "negatives"])
+def test_held_out_values_are_those_of_one_machine(client, monkeypatch, case):
+    """Probabilities are calibrated on them; with a smaller limit only some rows of each shard have them."""
+    monkeypatch.setattr("usmo.estimators.decision.CORRECTED", 61)
+    X, y = random_rows(n=900)
+    chunks = (300, 7, 400, 343)
+    weight = None
+    if case == "weights":
+        weight = np.random.default_rng(1).integers(0, 4, len(y)).astype(float)
+    if case == "negatives":
+        y = np.where((y == 0) & (np.arange(len(y)) % 9 == 0), -1, y)
+    parameters = {"lam": 2e-3, "tol": 1e-6, "scenario": "censored" if case == "censored" else "case-control"}
+    plain = usmo.PUSVC(0.3, **parameters).fit(X, y, weight)
+    model = PUSVC(0.3, **parameters).fit(lazy(X, chunks), lazy(y, chunks), weight)
+    own, expected = model.reference_, plain.reference_
+    np.testing.assert_allclose(own.labelled, expected.labelled, atol=1e-3)
+    np.testing.assert_allclose(own.unlabelled, expected.unlabelled, atol=1e-3)
+    assert own.n_labelled == pytest.approx(expected.n_labelled)
+    assert own.n_unlabelled == pytest.approx(expected.n_unlabelled)
+    np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=1e-3)
+    # the fit draws its labelled rows up
+    number = np.ones(len(y)) if weight is None else weight
+    taken = np.flatnonzero((y == 1) & (number > 0))
+    taken = taken[:: -(-len(taken) // 61)]
+    assert own.n_labelled == pytest.approx(number[taken].sum())
+    assert own.labelled.mean() < np.average(model.decision_function(X[taken]), weights=number[taken]) - 0.05
+
+
 def test_only_rows_of_working_sets_and_of_the_support_are_sent(client, monkeypatch):
-    """Whole rows are sent only if they are labelled, if their σ changes, or at the end if they are in the support."""
+    """Whole rows are sent only if they are labelled, if their σ changes, or at the end if they are in the support or in
+    the sample that probabilities are calibrated on."""
     records = accounts(monkeypatch)
     X, y = random_rows(n=4000)
     chunks = (1000, 7, 1600, 1543)
@@ -101,6 +130,8 @@ def test_only_rows_of_working_sets_and_of_the_support_are_sent(client, monkeypat
     # a row is sent whenever its kernel row is computed, over all rows or over those of a subsample
     assert answered["rows_at"] <= row * 1.35 * (model.kernel_rows_ - y.sum())
     assert answered["_rows_at"] == 8 * 5 * len(model.support_)  # for the certificate and the model
+    # of every second unlabelled row the columns, number, f and weight; of labelled rows the columns are here already
+    assert answered["_some_rows"] == (5 + 3) * 8 * 2000 + 3 * 8 * y.sum()
 
 
 def test_parameters_that_do_not_work_on_a_cluster_are_refused(client):

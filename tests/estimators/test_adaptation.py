@@ -116,7 +116,7 @@ def values(rng, n, prior):
 def reference_of(rng, p, n):
     on_p, on_u = values(rng, p, 1.0), values(rng, n, PRIOR)
     kept = (decision_quantiles(d, np.ones(len(d))) for d in (on_p, on_u))
-    return Reference(CURVE.above, CURVE.below, PRIOR, PRIOR, PRIOR, *kept, float(p), float(n), 0.0)
+    return Reference(PRIOR, PRIOR, PRIOR, *kept, float(p), float(n), 0.0)
 
 
 @pytest.mark.parametrize("prior", [0.1, 0.7])

@@ -1,6 +1,7 @@
 """Probabilities without negatives: calibrated on new rows, monotone, ½ at the decision."""
 
 import numpy as np
+from scipy.special import expit, logit
 
 from tests.fitting.moons import moons
 from usmo import PUSVC
@@ -41,3 +42,40 @@ def test_calibration_recovers_the_slopes_that_generated_the_labels():
     fitted = calibrated(d_p, d_u, positive.mean(), np.ones(8000), np.ones(20_000))
     grid = np.linspace(-3, 3, 61)
     assert np.abs(fitted(grid) - true(grid)).max() < 0.05
+
+
+PRIOR, GAP, COLUMNS = 0.3, 2.0, 10
+
+
+def normal_rows(rng, n):
+    """Rows of two normal classes whose means differ by GAP in the first column, and which are positive."""
+    truth = rng.random(n) < PRIOR
+    X = rng.normal(size=(n, COLUMNS))
+    X[:, 0] += GAP * (truth - 0.5)
+    return X, truth
+
+
+def test_probabilities_are_nearer_to_the_posterior_than_with_values_of_the_fit():
+    """The fit draws its labelled rows up. Probabilities are calibrated on values as if each row had not been there."""
+    excess, surplus = [], []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, truth = normal_rows(rng, 400)
+        labelled = truth & (rng.random(len(X)) < 0.4)
+        model = PUSVC(PRIOR, scenario="censored").fit(X, labelled.astype(int))
+        f = model.decision_function(X)
+        by_fit = calibrated(f[labelled], f, PRIOR, np.ones(labelled.sum()), np.ones(len(f)))
+        Z, _ = normal_rows(rng, 5000)
+        posterior, d = expit(GAP * Z[:, 0] + logit(PRIOR)), model.decision_function(Z)
+
+        def log_loss(chance, posterior=posterior):
+            return -np.mean(posterior * np.log(chance) + (1 - posterior) * np.log1p(-chance))
+
+        excess.append([log_loss(curve(d)) - log_loss(posterior) for curve in (by_fit, model.calibration_)])
+        # mean probability of labelled rows minus that of new positives
+        known = (by_fit, f[labelled]), (model.calibration_, model.reference_.labelled)
+        surplus.append([curve(own).mean() - np.average(curve(d), weights=posterior) for curve, own in known])
+    (by_fit, held_out), (fit_surplus, held_out_surplus) = np.mean(excess, axis=0), np.mean(surplus, axis=0)
+    assert held_out < 0.8 * by_fit
+    assert fit_surplus > 0.1
+    assert abs(held_out_surplus) < 0.05

@@ -1,11 +1,13 @@
 """Held-out decision values without fitting again, against fits that leave the row out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from usmo.core.table import Table
 from usmo.fitting.fit import fit_table
-from usmo.fitting.leave_one_out import leave_one_out
+from usmo.fitting.leave_one_out import GatheredRows, free_rows, leave_one_out
 from usmo.fitting.specification import Specification
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix
@@ -28,7 +30,7 @@ def fitted(table, scenario):
 def held_out(table, scenario, copies):
     fit, f = fitted(table, scenario)
     every = np.arange(len(f))
-    return f, leave_one_out(fit.problem, KernelMatrix(table.X, KERNEL), fit.solution, every, f, copies)
+    return f, leave_one_out(fit.problem, fit.solution, GatheredRows.of(table.X, KERNEL, every), every, f, copies)
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +76,42 @@ def test_without_rows_between_kinks_and_with_one_labelled_row_values_are_finite(
     for lam in (LAM, 1e3):
         table = table_of(X, np.arange(N) == 0)
         fit = fit_table(table, Specification(KERNEL, tol=1e-8), PRIOR, lam)
-        matrix = KernelMatrix(X, KERNEL)
-        f = matrix.cross_product(X, fit.coefficients(N)) + fit.solution.beta
-        assert np.isfinite(leave_one_out(fit.problem, matrix, fit.solution, np.arange(N), f, np.ones(N))).all()
+        f = KernelMatrix(X, KERNEL).cross_product(X, fit.coefficients(N)) + fit.solution.beta
+        every = np.arange(N)
+        gathered = GatheredRows.of(X, KERNEL, every)
+        assert np.isfinite(leave_one_out(fit.problem, fit.solution, gathered, every, f, np.ones(N))).all()
+
+
+def test_only_labelled_rows_rows_between_kinks_and_the_rows_in_question_are_needed(data):
+    X, labelled = data
+    table = table_of(X, labelled)
+    fit, f = fitted(table, "case-control")
+    rows = np.arange(N)[::7]
+    values = [
+        leave_one_out(
+            fit.problem, fit.solution, GatheredRows.of(X, KERNEL, *needed), rows, f[rows], np.ones(len(rows))
+        )
+        for needed in ((np.arange(N),), (fit.problem.b_rows, free_rows(fit.problem, fit.solution.sigma), rows))
+    ]
+    np.testing.assert_allclose(*values, atol=1e-9)
+
+
+def test_without_the_only_row_between_kinks_the_others_grow_and_beta_stays(data):
+    X, labelled = data
+    fit, f = fitted(table_of(X, labelled), "case-control")
+    problem, solution = fit.problem, fit.solution
+    free = free_rows(problem, solution.sigma)
+    assert len(free) > 1
+    only = np.isin(problem.c_rows, free[:1])
+    sigma = np.where(only, solution.sigma, 0.5 * problem.c * np.round(2.0 * solution.sigma / problem.c))
+    K = KernelMatrix(X, KERNEL).block(np.arange(N), np.arange(N))
+    q = K[:, problem.b_rows] @ problem.b
+    f = q - K[:, problem.c_rows] @ sigma + solution.beta
+    i, c = free[0], problem.c[only][0]
+    grown = np.where(only, 0.0, sigma * (1.0 + c / (problem.c.sum() - c)))
+    expected = q[i] - K[i, problem.c_rows] @ grown + solution.beta
+    changed = replace(solution, sigma=sigma, G=(f - solution.beta)[problem.c_rows])
+    every = np.arange(N)
+    values = leave_one_out(problem, changed, GatheredRows.of(X, KERNEL, every), every, f, np.ones(N))
+    assert np.isfinite(values).all()
+    assert values[i] == pytest.approx(expected, abs=1e-9)

@@ -49,21 +49,21 @@ class TableShard:
 
     def __init__(self, block: Block, recipe: Recipe, kernel: Kernel, first: int) -> None:
         compile_kernel_solvers()
-        self.X, self.kernel, self.first = block.X, kernel, first
+        self.X, self.weight, self.kernel, self.first = block.X, block.weight, kernel, first
         self.problem = problem_of(block, recipe)
         self.sample_rows = sample_rows(block, self.problem, recipe)
 
 
 @dataclass(frozen=True)
 class BlockFit:
-    """A certified solution with its support, and the shards that have f - β."""
+    """A certified solution with its support, and the shards (:class:`TableShard`), whose certificates have f - β."""
 
     solution: Solution
     certificate: Certificate
     support: Index
     vectors: Any
     alpha: Array
-    shards: SubShards
+    shards: ClusterShards
 
 
 class BlockProblem:
@@ -118,7 +118,7 @@ class BlockProblem:
                 replace(spec, max_time=left), resume.start, resume.point,
             )  # fmt: skip
             assert resume.support is not None
-            fit = BlockFit(solution, certificate, *resume.support, SubShards(shards, "certificate"))
+            fit = BlockFit(solution, certificate, *resume.support, shards)
             use(fit)
             return fit
 

@@ -21,7 +21,7 @@ from usmo.dask.cluster import ClusterShards
 from usmo.dask.collections import Block
 from usmo.dask.driver import LinearState, retry_on_loss
 from usmo.dask.partitions import Partitions, Recipe, SampleRows, problem_of, sample_rows
-from usmo.estimators.decision import CALIBRATED_P, CALIBRATED_U, set_decision_of_shards
+from usmo.estimators.decision import CALIBRATED_P, CALIBRATED_U, Values, set_decision_of_shards
 from usmo.fitting.checkpoint import StateFile, text_digest
 from usmo.fitting.linear import GAP_SHARE, LinearModel, certify_linear, refuse_large
 from usmo.fitting.newton import newton_result, suits_newton
@@ -155,13 +155,20 @@ def _by_interior_point(
     )  # fmt: skip
 
 
-def set_cluster_decision(model: Any, sample: Table | None, shards: Shards, beta: float) -> None:
-    """Set threshold and calibration; shards have the attributes of :class:`usmo.fitting.certify.CertificateShard`."""
+def set_cluster_decision(
+    model: Any, sample: Table | None, shards: Shards, beta: float, values: tuple[Values, Values] | None = None
+) -> None:
+    """Set threshold and calibration; shards have the attributes of :class:`usmo.fitting.certify.CertificateShard`.
+
+    ``values`` are held-out values and weights of P and U for the calibration. Without them it uses those of the fit.
+    """
     shards.merge(_set_values, beta)
-    parts = shards.gather(_some_values, CALIBRATED_P // shards.size, CALIBRATED_U // shards.size)
-    f_p, b, f_u, weight = (np.concatenate([part[k] for part in parts]) for k in range(4))
-    # b is proportional to the weights
-    set_decision_of_shards(model, sample, shards, (f_p, b / b.max()), (f_u, weight / weight.max()))
+    if values is None:
+        parts = shards.gather(_some_values, CALIBRATED_P // shards.size, CALIBRATED_U // shards.size)
+        f_p, b, f_u, weight = (np.concatenate([part[k] for part in parts]) for k in range(4))
+        # b is proportional to the weights
+        values = (f_p, b / b.max()), (f_u, weight / weight.max())
+    set_decision_of_shards(model, sample, shards, *values)
 
 
 def _largest(shard: LinearShard) -> Partial:

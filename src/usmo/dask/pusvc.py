@@ -9,10 +9,12 @@ from dask.base import is_dask_collection
 
 import usmo.estimators.pusvc
 from usmo.core.arrays import Array, Index
+from usmo.core.shards import SubShards
 from usmo.core.table import Table
 from usmo.dask.block_fit import BlockFit, BlockProblem
 from usmo.dask.collections import Block
 from usmo.dask.driver import cluster_specification, current_client, refuse_groups, sample_and_choose, set_columns
+from usmo.dask.held_out import held_out
 from usmo.dask.linear_fit import ClusterFit, fit_cluster, set_cluster_decision
 from usmo.dask.partitions import Partitions, partitions, weights_of
 from usmo.dask.prediction import LazyPredictions
@@ -20,7 +22,7 @@ from usmo.estimators.expansion import map_expansion
 from usmo.estimators.fit_warnings import warn_if_short
 from usmo.estimators.preparation import Choices
 from usmo.estimators.pusvc import check_approximation
-from usmo.estimators.training import replace_attributes
+from usmo.estimators.training import makes_held_out_values, replace_attributes
 from usmo.fitting.approximate import compare, feature_map
 from usmo.fitting.kernel import CACHE_SHARE, MOST_CACHE
 from usmo.fitting.progress import printed
@@ -116,7 +118,9 @@ class PUSVC(LazyPredictions, usmo.estimators.pusvc.PUSVC):
             attributes |= {"n_iter_": solution.iterations, "kernel_rows_": solution.kernel_rows}
             attributes |= {"certificate_": fit.certificate, "history_": solution.history}
             self._set_fitted(table, spec, choices, solution.beta, attributes)
-            set_cluster_decision(self, sample, fit.shards, solution.beta)
+            values = held_out(problem, fit) if makes_held_out_values(self, spec) else None
+            certificates = SubShards(fit.shards, "certificate")
+            set_cluster_decision(self, sample, certificates, solution.beta, values)
 
         fit = problem.fit(cache_size, printed(self.verbose, self.tol), use)
         warn_if_short(fit.solution.status, fit.certificate, self.tol)

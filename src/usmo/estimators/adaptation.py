@@ -28,7 +28,7 @@ from scipy.stats import chi2
 
 from usmo.core.arrays import Array
 from usmo.core.shards import LocalShards
-from usmo.estimators.calibration import Calibration, ShiftedCalibration, calibrated, masses, shifted
+from usmo.estimators.calibration import Calibration, ShiftedCalibration, masses, shifted
 from usmo.estimators.threshold import ValueShard, threshold_at_prior
 from usmo.system.caller import warn
 
@@ -61,12 +61,10 @@ said not to; 5 or 10 bins and distances of 0.1 to 0.2 give 0 to 3 % and 86 to 93
 class Reference:
     """Decision values of training: quantiles and numbers of rows of P and U, and the prior with its interval.
 
-    ``above`` and ``below`` are the slopes of the probabilities that are calibrated on these values. ``inside`` is 1 if
-    the labelled positives are among the unlabelled rows (scenario "censored"), else 0.
+    The probabilities of the model are calibrated on the same values. ``inside`` is 1 if the labelled positives are
+    among the unlabelled rows (scenario "censored"), else 0.
     """
 
-    above: float
-    below: float
     prior: float
     low: float
     high: float
@@ -81,10 +79,7 @@ def reference(model: Any, on_p: tuple[Array, Array], on_u: tuple[Array, Array]) 
     """The reference of a model from decision values and weights of P and U."""
     prior = float(model.prior_)
     low, high = getattr(model, "prior_interval_", None) or (prior, prior)
-    curve = calibrated(on_p[0], on_u[0], prior, on_p[1], on_u[1])
     return Reference(
-        curve.above,
-        curve.below,
         prior,
         float(low),
         float(high),
@@ -108,24 +103,23 @@ def adapted(model: Any, f: Array) -> Any:
     """A copy of the model for the table with decision values f."""
     if len(f) == 0:
         raise ValueError("adapt needs at least one row, got 0")
-    old, prior = model.calibration_, float(model.prior_)
+    old = model.calibration_
     known = getattr(model, "reference_", None)
     result = copy.copy(model)
     if known is None:  # a model file that is older than the reference
-        value, result.prior_interval_ = _likeliest_prior(old(f), prior)
+        value, result.prior_interval_ = _likeliest_prior(old(f), float(model.prior_))
     else:
-        curve = Calibration(known.above, known.below)
-        shift = old.shift if isinstance(old, ShiftedCalibration) else 0.0
-        value, result.prior_interval_ = mixture_prior(known, curve, f + shift)
-        result.drift_ = _drift(known, curve, f + shift, result.prior_interval_)
-        old = ShiftedCalibration(known.above, known.below, shift, float(logit(prior) - logit(known.prior)))
+        curve = Calibration(old.above, old.below)
+        d = f + old.shift if isinstance(old, ShiftedCalibration) else f
+        value, result.prior_interval_ = mixture_prior(known, curve, d)
+        result.drift_ = _drift(known, curve, d, result.prior_interval_)
     result.prior_ = value
     move = 0.0
     if model.threshold == "prior":
         move = threshold_at_prior(LocalShards(ValueShard(f, np.ones(len(f)))), value)
     result.threshold_ = model.threshold_ + move
     result.intercept_ = model.intercept_ - move
-    result.calibration_ = shifted(old, move, float(logit(value) - logit(prior)))
+    result.calibration_ = shifted(old, move, float(logit(value) - logit(float(model.prior_))))
     return result
 
 

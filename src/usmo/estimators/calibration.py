@@ -7,7 +7,10 @@ With d the decision value, positive for rows called positive, the probability of
 which is monotone, inside (0, 1), and ½ at the decision. Since p_P(d)/p_U(d) = p(d)/π, the labels of P and U have a
 likelihood for each pair of slopes. The pair with the largest likelihood is taken, with a penalty if the mean of p over
 U differs from π by more than sampling error. A model fits its training rows too well, so held-out decision values are
-better if there are any.
+used if there are any: those of the cross-validation with ``lam="cv"``, else those of
+:mod:`usmo.fitting.leave_one_out` in exact fits with kernels "rbf", "forest" and "forest+rbf". Over 16 tables and three
+draws (``python -m benchmarks.random probabilities``) the log loss on other rows is 0.453 with values of the fit and
+0.349 with those of leaving one out.
 """
 
 from __future__ import annotations

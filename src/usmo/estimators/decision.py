@@ -38,36 +38,44 @@ def set_decision(
 ) -> None:
     """Set threshold, intercept and calibration from (rows, f) of labelled positives and of the unlabelled sample.
 
-    ``correct`` makes held-out values of rows, f and numbers of equal rows (:mod:`usmo.fitting.leave_one_out`) for
-    ``adapt``.
+    ``correct`` makes held-out values from rows, f and numbers of equal rows (:mod:`usmo.fitting.leave_one_out`).
     """
     (rows, f_p), (sample, f_u) = on_p, on_u
     w_p, w_u = table.sample_weight(rows), table.sample_weight(sample)
     if table.propensity is not None:
         w_p = w_p / table.propensity[rows]
-    held_out = None
-    if correct is not None:
-        held_out = tuple(_held_out(table, correct, *part) for part in ((rows, f_p, w_p), (sample, f_u, w_u)))
-    step = 1 + len(f_u) // CALIBRATED_U
     values = LocalShards(ValueShard(f_u, w_u / w_u.max()))
-    set_decision_of_shards(model, table, values, (f_p, w_p), (f_u[::step], w_u[::step]), held_out)
+    if correct is None:
+        every = slice(None, None, 1 + len(f_u) // CALIBRATED_U)
+        f_u, w_u = f_u[every], w_u[every]
+    else:
+        some_p, some_u = corrected_part(len(rows)), corrected_part(len(sample))
+        rows, f_p, w_p = rows[some_p], f_p[some_p], w_p[some_p]
+        sample, f_u, w_u = sample[some_u], f_u[some_u], w_u[some_u]
+        f_p, f_u = corrected(
+            correct, (rows, f_p, table.sample_weight(rows)), (sample, f_u, table.sample_weight(sample))
+        )
+    set_decision_of_shards(model, table, values, (f_p, w_p), (f_u, w_u))
 
 
-def _held_out(table: Table, correct: Correction, rows: Index, f: Array, weight: Array) -> Values:
-    """Held-out values and weights of some of these rows."""
-    some = slice(None, None, 1 + len(rows) // CORRECTED)
-    return correct(rows[some], f[some], copies(table.sample_weight(rows[some]))), weight[some]
+def corrected_part(size: int) -> slice:
+    """Which of ``size`` rows get held-out values: evenly spaced ones, :data:`CORRECTED` at most."""
+    return slice(None, None, -(-size // CORRECTED))
 
 
-def set_decision_of_shards(
-    model: Any, table: Table | None, shards: Shards, on_p: Values, on_u: Values,
-    held_out: tuple[Values, ...] | None = None,
-) -> None:  # fmt: skip
+def corrected(correct: Correction, *parts: tuple[Index, Array, Array]) -> list[Array]:
+    """Held-out values of P and U from rows, f and weights of each."""
+    rows, f = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    equal = np.concatenate([copies(weight) for _, _, weight in parts])
+    return np.split(correct(rows, f, equal), [len(parts[0][0])])
+
+
+def set_decision_of_shards(model: Any, table: Table | None, shards: Shards, on_p: Values, on_u: Values) -> None:
     """The same from shards of :class:`ValueShard`, and f and weights of some rows of P and U.
 
     ``table`` is the table or sample that λ was chosen on; it is not used, and may be None, if λ was given. If λ was
-    chosen, calibration uses the held-out decision values of the cross-validation. ``held_out`` are values of P and U
-    for the reference of ``adapt``; without them it has those of the calibration.
+    chosen, calibration uses the held-out decision values of the cross-validation. The reference of ``adapt`` has the
+    values that probabilities are calibrated on.
     """
     least, greatest = extremes(shards)
     constant = warn_if_constant(greatest - least, fit_precision(model))
@@ -85,5 +93,6 @@ def set_decision_of_shards(
         weight = selection.weight
         on_p, on_u = ((selection.held_out[which], weight[which]) for which in (is_p, is_u))
     t = model.threshold_
-    model.calibration_ = calibrated(on_p[0] - t, on_u[0] - t, model.prior_, on_p[1], on_u[1])
-    model.reference_ = reference(model, *((f - t, weight) for f, weight in held_out or (on_p, on_u)))
+    on_p, on_u = ((f - t, weight) for f, weight in (on_p, on_u))
+    model.calibration_ = calibrated(on_p[0], on_u[0], model.prior_, on_p[1], on_u[1])
+    model.reference_ = reference(model, on_p, on_u)

@@ -181,7 +181,7 @@ register(ShiftedCalibration, rules={**_SLOPES, "shift": number(), "log_odds": nu
 _VALUES = {"labelled": reals(QUANTILES), "unlabelled": reals(QUANTILES)}
 _SIZES = {"n_labelled": number(0), "n_unlabelled": number(0)}
 _PRIORS = {"prior": number(0, 1), "low": number(-0.001, 1), "high": number(0, 1.001)}
-register(Reference, rules={**_SLOPES, **_PRIORS, **_VALUES, **_SIZES, "inside": number(-0.001, 1.001)})
+register(Reference, rules={**_PRIORS, **_VALUES, **_SIZES, "inside": number(-0.001, 1.001)})
 register(Kernel, rules={"name": _KERNEL_NAME, "gamma": number(0), "degree": number(), "coef0": number()})
 register(
     FourierMap, rules={"sampler": instance(RBFSampler)}, check=lambda mapped: conform(mapped.sampler, SAMPLER)

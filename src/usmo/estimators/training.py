@@ -16,11 +16,10 @@ from usmo.estimators.expansion import expansion_values, kernel_expansion, map_ex
 from usmo.estimators.fit_warnings import warn_if_short
 from usmo.estimators.preparation import Choices
 from usmo.fitting.fit import Fit, Start, fit_table
-from usmo.fitting.leave_one_out import BOUNDED, leave_one_out
+from usmo.fitting.leave_one_out import BOUNDED, GatheredRows, free_rows, leave_one_out
 from usmo.fitting.progress import combined, long_work, printed
 from usmo.fitting.specification import Specification
 from usmo.fitting.trees import with_trees
-from usmo.kernels.leaf_matrix import kernel_matrix
 from usmo.kernels.row_blocks import Blocks, as_features
 from usmo.system.stages import FIT, announce
 
@@ -95,17 +94,22 @@ def set_fitted(model: Any, table: Table, spec: Specification, choices: Choices, 
     f = solution.G + solution.beta
     if not np.array_equal(sample, problem.c_rows):
         f = _values_at(sample, problem.c_rows, f, evaluate)
-    correct = None
-    # if λ was chosen, there are held-out values already
-    if _is_exact_kernel_fit(spec, fit) and getattr(model, "selection_", None) is None:
+
+    def correct(rows: Index, f: Array, copies: Array) -> Array:
         assert spec.kernel is not None
-        correct = partial(leave_one_out, problem, kernel_matrix(table.X, spec.kernel), solution)
-    set_decision(model, table, (positives, evaluate(positives)), (sample, f), correct)
+        needed = problem.b_rows, free_rows(problem, solution.sigma), rows
+        gathered = GatheredRows.of(table.X, spec.kernel, *needed)
+        return leave_one_out(problem, solution, gathered, rows, f, copies)
+
+    leaves_out = fit.comparison is None and makes_held_out_values(model, spec)
+    on_p, on_u = (positives, evaluate(positives)), (sample, f)
+    set_decision(model, table, on_p, on_u, correct if leaves_out else None)
 
 
-def _is_exact_kernel_fit(spec: Specification, fit: Fit) -> bool:
-    """True if held-out values can be computed from the fit."""
-    return spec.kernel is not None and spec.kernel.name in BOUNDED and fit.comparison is None
+def makes_held_out_values(model: Any, spec: Specification) -> bool:
+    """True if held-out values are computed from an exact fit. If λ was chosen, there are some already."""
+    is_bounded = spec.kernel is not None and spec.kernel.name in BOUNDED
+    return is_bounded and getattr(model, "selection_", None) is None
 
 
 def _values_at(rows: Index, known: Index, f: Array, evaluate: Callable[[Index], Array]) -> Array:

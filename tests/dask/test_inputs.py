@@ -74,7 +74,7 @@ def test_chunks_of_the_user_are_not_changed():
 
 def test_size_of_a_map_counts_when_arguments_are_sent():
     mapped = NystroemMap(Kernel("rbf"), np.random.default_rng(0).normal(size=(100, 5)))
-    assert payload([mapped, None, "text", random_rows]) >= mapped.root.nbytes
+    assert payload([mapped, None, "text", random_rows]) >= mapped.inverse.nbytes
 
 
 def test_text_labels_warn_and_missing_ones_are_unlabelled(client):

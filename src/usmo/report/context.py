@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from usmo.core.arrays import Array, Index
 from usmo.estimators.counts import Counts, expected_positives
+from usmo.estimators.ramp import RampPUSVC
+from usmo.fitting.leave_one_out import BOUNDED
 from usmo.priors import ScarTest
 from usmo.report.explanations import (
     Neighbours,
@@ -110,6 +112,14 @@ class ReportContext:
 
     def column_name(self, column: int) -> str:
         return f"column {column + 1}" if self.names is None else self.names[column]
+
+    @property
+    def overconfident(self) -> bool:
+        """Whether probabilities are calibrated on values of the fit itself, which are too high for labelled rows."""
+        model = self.model
+        leaves_out = getattr(model, "kernel", None) in BOUNDED and not isinstance(model, RampPUSVC)
+        leaves_out = leaves_out and hasattr(model, "reference_") and not hasattr(model, "approximation_")
+        return not (leaves_out or hasattr(model, "selection_"))
 
     @property
     def precomputed(self) -> bool:

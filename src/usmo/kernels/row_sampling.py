@@ -14,7 +14,7 @@ from scipy import sparse
 
 from usmo.core.arrays import Array, Index
 from usmo.kernels.row_blocks import PartFeatures, as_features
-from usmo.kernels.tables import tile_slices
+from usmo.kernels.tables import over_chunks, tile_slices
 
 Keys = NDArray[np.uint64]
 
@@ -31,7 +31,8 @@ def row_keys(X: Any, seed: int, rows: Index | None = None) -> Keys:
     keys = np.empty(X.shape[0] if rows is None else len(rows), dtype=np.uint64)
     columns = np.arange(1, X.shape[1] + 1, dtype=np.uint64)
     salts = _mixed(_MULTIPLIERS[0] * (columns + _MULTIPLIERS[1:2] * np.uint64(seed)))
-    for part in tile_slices(len(keys), entries_per_row(X)):
+
+    def work(part: slice) -> None:
         block = features.read(part) if rows is None else features.take(rows[part])
         if sparse.issparse(block):
             block = block.tocsr(copy=True)
@@ -40,6 +41,13 @@ def row_keys(X: Any, seed: int, rows: Index | None = None) -> Keys:
             keys[part] = np.diff(ends[block.indptr])
         else:
             keys[part] = _entry_hashes(np.asarray(block), salts).sum(axis=1, dtype=np.uint64)
+
+    size = len(keys), entries_per_row(X)
+    if isinstance(features, PartFeatures):  # few reads of files, one after the other
+        for part in tile_slices(*size):
+            work(part)
+    else:
+        over_chunks(work, *size)
     return _mixed(keys)
 
 

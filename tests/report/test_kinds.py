@@ -47,13 +47,8 @@ def test_every_kind_of_model_has_a_page_of_numbers(kind, rows):
     assert ("How λ was chosen" in page.text) == (kind == "chosen")
     assert ("What speaks for and against it" in page.text) == (kind != "precomputed")
     assert ("The kernel is approximated" in page.text) == (kind == "approximate")
-    held_out = kind in (
-        "sparse",
-        "float32",
-        "censored",
-        "paper's threshold",
-        "chosen",
-    )  # Gaussian kernel, or chosen λ
+    # Gaussian kernel, or chosen λ
+    held_out = kind in ("sparse", "float32", "censored", "paper's threshold", "chosen")
     assert ("overconfident" in page.text) == (not held_out)
 
 

@@ -45,7 +45,8 @@ _PER_LANDMARK = 10
 """Rows per landmark that k-means++ draws from."""
 
 _SMALLEST = 1e-12
-"""Squared distance, as a share of the largest k(x, x), from which a landmark counts as a combination of the others."""
+"""A landmark is left out if its squared distance from the span of the others is below this share of the largest
+k(x, x)."""
 
 
 class NystroemMap:

@@ -245,7 +245,7 @@ def figure_shares() -> None:
             return answer
 
         with (
-            mock.patch.object(block_shards, "subtract_rows", timed(block_shards.subtract_rows, "update")),
+            mock.patch.object(block_shards, "add_rows", timed(block_shards.add_rows, "update")),
             mock.patch.object(fitting, "certify", timed(fitting.certify, "certificate")),
             mock.patch.object(blocks._Run, "round", in_round),
         ):

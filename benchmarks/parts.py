@@ -81,7 +81,7 @@ def parts_of(work: Callable[[], object]) -> dict[str, float]:
     places = [
         (fit, "fit_kernel", "solver, rest"), (kernel, "certify", "certificate, rest"),
         (blocks, "steps_on_set", "two-row steps"), (blocks._Run, "choose", "selection"),
-        (block_shards.BlockShard, "advance", "selection"), (block_shards, "subtract_rows", "updates of G"),
+        (block_shards.BlockShard, "advance", "selection"), (block_shards, "add_rows", "updates of G"),
         *((KernelMatrix, name, "tiles") for name in ("write_rows", "product_with", "product")),
     ]  # fmt: skip
     with ExitStack() as stack:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.oracles import rbf
-from usmo.kernels.tiles import rbf_block, rbf_sums, subtract_rows
+from usmo.kernels.tiles import add_rows, rbf_block, rbf_sums
 
 
 def squares(A):
@@ -53,10 +53,12 @@ def test_exponential_is_accurate_to_rounding_over_its_range():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_are_subtracted_in_float64(dtype):
+@pytest.mark.parametrize(("count", "lines"), [(13, None), (40, None), (37, 2), (3, 1)])
+def test_rows_are_added_in_float64(dtype, count, lines):
     rng = np.random.default_rng(0)
-    rows, G = rng.normal(size=(20, 9000)).astype(dtype), rng.normal(size=9000)
-    slots, weights = rng.permutation(20)[:13], rng.normal(size=13)
-    expected = G - weights @ rows[slots].astype(float)
-    subtract_rows(G, rows, slots, weights)
-    np.testing.assert_allclose(G, expected, atol=1e-13)
+    shape = () if lines is None else (lines,)
+    rows, sums = rng.normal(size=(40, 9000)).astype(dtype), rng.normal(size=(*shape, 9000))
+    slots, weights = rng.permutation(40)[:count], rng.normal(size=(*shape, count))
+    expected = sums + weights @ rows[slots].astype(float)
+    add_rows(sums, rows, slots, weights)
+    np.testing.assert_allclose(sums, expected, atol=1e-13)

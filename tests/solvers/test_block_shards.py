@@ -253,8 +253,8 @@ def test_precomputed_kernel_needs_its_table_in_one_shard():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_read_only_arguments_compile_no_loop_again(dtype):
     problem, matrix = problem_with(RBF)
-    loops = [tiles._subtract_rows, tiles._write32, tiles._write64, tiles._finish32, tiles._finish64]
-    loops += [tiles._add_rows32, pair_steps.steps_on_set]
+    loops = [tiles._add_weighted, tiles._write32, tiles._write64, tiles._finish32, tiles._finish64]
+    loops.append(pair_steps.steps_on_set)
     counts = []
     for kind in (LocalShards, PickledShards):
         blocks.solve(problem, rows_in_shards(problem, matrix, SIZES, dtype, kind=kind))

@@ -14,6 +14,7 @@ from usmo.core.problem import Problem
 from usmo.core.shards import LocalShards, Partial, Shards
 from usmo.core.solution import Solution
 from usmo.fitting.decision_values import Values, bounded_values, exact_values
+from usmo.kernels.kept import KeptRows
 from usmo.kernels.matrix import KernelMatrix
 
 GAP_SHARE = 0.1
@@ -63,9 +64,14 @@ def refuse_overflow(largest: float, total: float, rows: int) -> None:
         )
 
 
-def certify(problem: Problem, kernel: KernelMatrix, solution: Solution, psd: bool) -> Certified:
-    """The solution with G and β from decision values computed anew, and its certificate."""
-    values = bounded_values(problem, kernel, solution)
+def certify(
+    problem: Problem, kernel: KernelMatrix, solution: Solution, psd: bool, kept: KeptRows | None = None
+) -> Certified:
+    """The solution with G and β from decision values computed anew, and its certificate.
+
+    ``kept`` are kernel rows of ``problem.c_rows`` in memory, if there are any.
+    """
+    values = bounded_values(problem, kernel, solution, kept)
     if values is None:
         alpha = problem.table_coefficients(solution.sigma, len(kernel))
         values = Values(exact_values(problem.rows, kernel, alpha[:, None])[:, 0])

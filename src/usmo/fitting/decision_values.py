@@ -3,6 +3,10 @@
 They are float64, or for large Gaussian fits float32 with a bound on the error of each. A row whose σ is at a bound and
 whose f is farther from its kink than that error adds nothing to the gap, whatever f is exactly. The other rows are
 computed again in float64. If a sample says that these are many, float64 is used at once.
+
+Kernel values of wide tables that the solver has in memory are not computed again. Nothing else is taken from the
+solver: f is added up from them in float64, and must agree, within the bounds, with f computed from the table on a random
+sample of 512 rows. If it does not, no kernel value is taken over.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from usmo.core.dual import ROUNDING
 from usmo.core.problem import Problem
 from usmo.core.solution import Solution
 from usmo.kernels.bounded import BoundedProducts
+from usmo.kernels.kept import WORTH_KEEPING, KeptRows
 from usmo.kernels.matrix import KernelMatrix
 
 _LARGE = 2e9
@@ -30,6 +35,9 @@ take three to four times as long as float32 ones (``python -m benchmarks.million
 
 _WIDER = 2.0
 """Factor on the error for the choice of rows, because β may still change a little."""
+
+_READ_BELOW = 0.5
+"""Share of the kernel values of a certificate up to which those that are not in memory are computed beside the others."""
 
 
 class Values(NamedTuple):
@@ -47,26 +55,50 @@ def exact_values(rows: Index, kernel: KernelMatrix, alpha: Array) -> Array:
     return values
 
 
-def bounded_values(problem: Problem, kernel: KernelMatrix, solution: Solution) -> Values | None:
-    """Kα in float32 with bounds, rows near a kink in float64; None if float64 throughout is as good."""
+def bounded_values(
+    problem: Problem, kernel: KernelMatrix, solution: Solution, kept: KeptRows | None = None
+) -> Values | None:
+    """Kα in float32 with bounds, rows near a kink in float64; None if float64 throughout is as good.
+
+    ``kept`` are kernel rows of ``problem.c_rows``.
+    """
     alpha = problem.table_coefficients(solution.sigma, len(kernel))
     support, others = _support(problem.rows, alpha != 0.0)
     cost = len(problem.rows) * len(support) * (kernel.X.shape[1] + _EXP_COST)
     if cost < _LARGE or not BoundedProducts.possible(kernel):
         return None
-    products = BoundedProducts(kernel, support, others, alpha[support])
     rows = np.concatenate([support, others])
-    sample = np.random.default_rng(0).permutation(len(rows))[:_SAMPLE]
+    places = np.random.default_rng(0).permutation(len(rows))[:_SAMPLE]
+    sample = rows[places]
+    members = None if kept is None else _kept_members(problem, kept, support, len(kernel))
+    if members is not None:  # no copy of the whole table is needed
+        others, places = sample, len(support) + np.arange(len(sample))
+    products = BoundedProducts(kernel, support, others, alpha[support])
+    fresh = products.at(places)
     f, error = np.zeros(len(kernel)), np.zeros(len(kernel))
-    tried = rows[sample]
-    f[tried], error[tried] = products.at(sample)
-    uncertain = _uncertain(problem, solution, f, error)[tried]
-    if uncertain.mean() > _MOST_AGAIN:
+    f[sample], error[sample] = fresh
+    if _uncertain(problem, solution, f, error)[sample].mean() > _MOST_AGAIN:
         return None
-    (f[support], error[support]), (f[others], error[others]) = products.all()
+    if kept is not None and members is not None:
+        f[problem.c_rows], error[problem.c_rows] = kept.sums(members, alpha[support])
+        if not (np.abs(f[sample] - fresh.values) <= error[sample] + fresh.error).all():
+            return bounded_values(problem, kernel, solution)
+    else:
+        (f[support], error[support]), (f[others], error[others]) = products.all()
     again = np.flatnonzero(_uncertain(problem, solution, f, error))
     f[again], error[again] = kernel.product(again, support, alpha[support]), 0.0
     return Values(f, error)
+
+
+def _kept_members(problem: Problem, kept: KeptRows, support: Index, n_rows: int) -> Index | None:
+    """The places of the support among the rows of ``kept``; None if computing all values anew costs less."""
+    place = np.full(n_rows, -1)
+    place[problem.c_rows] = np.arange(problem.n)
+    members, n = place[support], problem.n
+    if kept.matrix.X.shape[1] < WORTH_KEEPING or len(problem.rows) > n or members.min(initial=0) < 0:
+        return None
+    anew = len(support) * (n - 0.5 * len(support))
+    return members if kept.missing(members) * n < _READ_BELOW * anew else None
 
 
 def _support(rows: Index, used: Mask) -> tuple[Index, Index]:

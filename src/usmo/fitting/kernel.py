@@ -21,6 +21,7 @@ from usmo.fitting.linear import fit_linear, fits_interior_point
 from usmo.fitting.newton import fit_newton, suits_newton
 from usmo.fitting.specification import Specification
 from usmo.fitting.warm_up import compile_kernel_solvers
+from usmo.kernels.kept import KeptRows
 from usmo.kernels.matrix import KernelMatrix
 from usmo.kernels.row_blocks import ArrayFeatures
 from usmo.solvers import blocks, qp, starts, usmo
@@ -31,7 +32,7 @@ from usmo.system.work import expecting, watched
 _REFINEMENTS = 3
 """How often a solution whose certificate exceeds the tolerance is solved further."""
 
-MOST_CACHE, CACHE_SHARE, LEAST_CACHE = 400.0, 0.25, 50.0
+MOST_CACHE, CACHE_SHARE, LEAST_CACHE = 1000.0, 0.25, 50.0
 """Default row cache of the block solver: this share of the free memory, at most and at least so many megabytes."""
 
 _USMO_CACHE = 200.0
@@ -172,18 +173,23 @@ def _by_blocks(
 ) -> Certified:  # fmt: skip
     cache_size = default_cache() if spec.cache_size is None else spec.cache_size
     gap = _GAP_BELOW * GAP_SHARE * spec.tol, _b_part(problem, kernel)
+    kept: KeptRows | None = None
 
     def solve(attempt: Attempt, save: Save | None = None) -> Solution:
+        nonlocal kept
+        kept = None  # frees the cache of the run before
         # the first correction is small enough for the float type of the first run, later ones are not
         dtype = np.float64 if attempt.number > 1 else blocks.choose_float_type(problem, kernel, spec.tol)
         rows = blocks.local_rows(problem, kernel, dtype, cache_size)
-        return blocks.solve(
+        solution = blocks.solve(
             problem, rows, attempt.start, point=attempt.point, tol=attempt.tol, gap=gap, max_iter=attempt.max_iter,
             max_time=attempt.max_time, effort=effort(problem, psd), progress=progress, save=save,
         )  # fmt: skip
+        kept = rows.kept
+        return solution
 
     def certify_solution(solution: Solution) -> Certified:
-        return certify(problem, kernel, solution, psd)
+        return certify(problem, kernel, solution, psd, kept)
 
     with _expected(problem, kernel):
         if spec.checkpoint is None:

@@ -50,6 +50,34 @@ class Bounded(NamedTuple):
     error: Array
 
 
+class ErrorBound:
+    """The bound above for sums over rows with these squared norms, ``members``, with weights α.
+
+    ``columns`` are the weights of the two sums: Σ α·k, and the one that its error is bounded by.
+    """
+
+    def __init__(self, squares: Array, alpha: Array, table_columns: int) -> None:
+        squares = squares.astype(np.float64)
+        self.unit = UNIT * (table_columns + 10.0)
+        self.largest = float(squares.max(initial=0.0))
+        self.middle = float(np.median(squares) if len(squares) else 0.0) + _REST / self.unit
+        self.columns = np.stack([alpha, np.abs(alpha) * (squares + self.middle)], axis=1)
+
+    def of(self, sums: Array, squares: Array) -> Bounded:
+        """The first sum of rows with these squared norms, and the bound on its error."""
+        a2 = squares.astype(np.float64)
+        most = self.unit * (a2 + self.largest)  # of the exponents of a row
+        curved = np.expm1(np.minimum(most, 1.0)) / np.maximum(np.minimum(most, 1.0), _LEAST)
+        relative = _SAFETY * (curved * most + _REST)
+        factor = self.unit * np.maximum(1.0, (a2 + _REST / self.unit) / self.middle)
+        total, weight = float(np.abs(self.columns[:, 0]).sum()), float(self.columns[:, 1].sum())
+        # the sums are too small by at most their own relative error
+        error = _SAFETY * np.maximum(curved, 1.0) * factor * sums[:, 1] / np.maximum(1.0 - relative, 0.5)
+        error += _LEAST * (total + factor * weight)
+        error = np.where(relative < 0.5, error, _SAFETY * total)  # kernel values lie between 0 and 1
+        return Bounded(sums[:, 0], error)
+
+
 class BoundedProducts:
     """K[rows, members] @ α in float32 with bounds, for rows of one table. ``members`` come first among ``rows``."""
 
@@ -59,11 +87,8 @@ class BoundedProducts:
         if rbf is None or not rbf.has_tiles:
             raise ValueError("bounded products need a Gaussian part and dense rows")
         self.rbf = rbf.restrict(np.concatenate([members, others]), np.float32)
-        squares = self.rbf.squared_norms_at(np.arange(len(members))).astype(np.float64)
-        self.unit = UNIT * (self.rbf.X.shape[1] + 10.0)
-        self.largest = float(squares.max(initial=0.0))
-        self.middle = float(np.median(squares) if len(squares) else 0.0) + _REST / self.unit
-        self.columns = np.stack([alpha, np.abs(alpha) * (squares + self.middle)], axis=1)
+        squares = self.rbf.squared_norms_at(np.arange(len(members)))
+        self.bound = ErrorBound(squares, alpha, self.rbf.X.shape[1])
 
     @staticmethod
     def possible(kernel: KernelMatrix) -> bool:
@@ -73,29 +98,21 @@ class BoundedProducts:
 
     def at(self, places: Index) -> Bounded:
         """The sums for some of the rows, given by their places among members and others."""
-        sums = self.rbf.product(places, np.arange(len(self.members)), self.columns)
+        sums = self.rbf.product(places, np.arange(len(self.members)), self.bound.columns)
         return self._bounded(sums, places)
 
     def all(self) -> tuple[Bounded, Bounded]:
         """The sums for the members and for the others; an entry between two members is computed once."""
         m, n = len(self.members), len(self.rbf)
         places = np.arange(m), np.arange(m, n)
-        sums = self.rbf.paired_product(*places, self.columns)
+        sums = self.rbf.paired_product(*places, self.bound.columns)
         self.kernel.entries += self.rbf.entries
         inner, outer = (self._bounded(each, where) for each, where in zip(sums, places, strict=True))
         return inner, outer
 
     def _bounded(self, sums: Array, places: Index) -> Bounded:
-        a2 = self.rbf.squared_norms_at(places).astype(np.float64)
-        most = self.unit * (a2 + self.largest)  # of the exponents of a row
-        curved = np.expm1(np.minimum(most, 1.0)) / np.maximum(np.minimum(most, 1.0), _LEAST)
-        relative = _SAFETY * (curved * most + _REST)
-        factor = self.unit * np.maximum(1.0, (a2 + _REST / self.unit) / self.middle)
-        total, weight = float(np.abs(self.alpha).sum()), float(self.columns[:, 1].sum())
-        # the sums are too small by at most their own relative error
-        error = _SAFETY * np.maximum(curved, 1.0) * factor * sums[:, 1] / np.maximum(1.0 - relative, 0.5)
-        error += _LEAST * (total + factor * weight)
-        error = np.where(relative < 0.5, error, _SAFETY * total)  # kernel values lie between 0 and 1
+        values, error = self.bound.of(sums, self.rbf.squared_norms_at(places))
         rows = np.concatenate([self.members, self.others])[places]
-        values = self.weight * sums[:, 0] + self.kernel.leaf_part(rows, self.members, self.alpha)
-        return Bounded(values, self.weight * error)
+        return Bounded(
+            self.weight * values + self.kernel.leaf_part(rows, self.members, self.alpha), self.weight * error
+        )

@@ -23,7 +23,7 @@ from usmo.kernels.tables import (
     rows_together,
     squared_norms,
     tile_slices,
-    without_constant_columns,
+    varying_columns,
     worth_dense,
 )
 from usmo.kernels.tiles import rbf_block, rbf_sums
@@ -117,7 +117,7 @@ class KernelMatrix:
             self._convert(self.X[rows]), self._norms[rows] if self.kernel.name == "rbf" else self._norms
         )
 
-    def squared_norms_at(self, rows: Index) -> Array:
+    def squared_norms_at(self, rows: Rows) -> Array:
         """‖x‖² of these rows as the rbf kernel uses them."""
         return self._norms[rows]
 
@@ -164,16 +164,17 @@ class KernelMatrix:
 
         If they are one shard of ``n`` rows, ``centre`` is the mean of all n; see :func:`row_sums`.
         """
-        X = self.X[rows]
+        X = self.X if np.array_equal(rows, np.arange(len(self))) else self.X[rows]
         if self.kernel.name == "precomputed":
             X = X[:, rows]
+        columns = None
         if n is None:
             n = len(rows)
             if self.kernel.name == "rbf" and not sparse.issparse(X):
-                X = without_constant_columns(X)
+                columns = varying_columns(X)
             sums = row_sums(X, self.kernel, n)
             centre = None if sums is None else sums / max(1, n)
-        return prepared(X, self.kernel, dtype, n, centre)
+        return prepared(X, self.kernel, dtype, n, centre, columns)
 
     def diag(self, rows: Index) -> Array:
         """k(x, x) for the rows."""
@@ -378,8 +379,10 @@ def row_sums(X: Any, kernel: Kernel, n: int) -> Array | None:
     return X.sum(axis=0, dtype=np.float64)
 
 
-def prepared(X: Any, kernel: Kernel, dtype: Any, n: int, centre: Array | None) -> KernelMatrix:
-    """The kernel matrix of one shard of ``n`` rows, prepared for the block solver.
+def prepared(
+    X: Any, kernel: Kernel, dtype: Any, n: int, centre: Array | None, columns: Index | None = None
+) -> KernelMatrix:
+    """The kernel matrix of one shard of ``n`` rows, prepared for the block solver; of some columns, or all.
 
     For rbf the rows are centred and scaled so that γ is 1: this loses the least to cancellation and fits every float
     type. Matrices prepared with the same n and centre can exchange rows (:class:`SourceRows`).
@@ -388,7 +391,7 @@ def prepared(X: Any, kernel: Kernel, dtype: Any, n: int, centre: Array | None) -
         X = X.toarray()
     if kernel.name == "rbf":
         scale, kernel = np.sqrt(kernel.gamma), replace(kernel, gamma=1.0)
-        X = X * scale if centre is None else centred(X, centre, scale, dtype)
+        X = X * scale if centre is None else centred(X, centre, scale, dtype, columns)
     return KernelMatrix(X.astype(dtype, copy=False), kernel, dtype, ready=True)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from usmo.core.arrays import Array
+from usmo.core.arrays import Array, Index
 from usmo.kernels.threads import over_tiles
+from usmo.system.compilation import compiled
 
 TILE_BYTES = 32 * 2**20
 """Largest temporary block: it fits the last-level cache of a desktop processor."""
@@ -19,6 +20,9 @@ _CHUNK_BYTES = 2**18
 
 _THREADED = 2**20
 """Entries of a table from which threads read the chunks."""
+
+_PIECES = 16
+"""Pieces into which threads divide a table that compiled loops read."""
 
 _FIRST = 256
 """Rows that are compared first to find constant columns: most columns differ in them."""
@@ -37,6 +41,28 @@ def worth_dense(X: Any) -> bool:
     return bool(X.nnz > _THIN * X.shape[0] * X.shape[1])
 
 
+@compiled(fastmath={"reassoc", "contract", "nsz"})
+def _add_squares(X, out, first, last):  # type: ignore[no-untyped-def]
+    for i in range(first, last):
+        total = 0.0
+        for j in range(X.shape[1]):
+            value = np.float64(X[i, j])
+            total += value * value
+        out[i] = total
+
+
+@compiled
+def _write_centred(X, columns, centre, scale, out, first, last):  # type: ignore[no-untyped-def]
+    for i in range(first, last):
+        for j in range(len(columns)):
+            out[i, j] = (X[i, columns[j]] - centre[j]) * scale
+
+
+def _suits_loops(X: Any) -> bool:
+    """Whether compiled loops read the table: they take a tenth of NumPy's time, but loading them takes a second."""
+    return isinstance(X, np.ndarray) and X.flags.c_contiguous and X.size >= _THREADED
+
+
 def squared_norms(X: Any) -> Any:
     """‖x‖² of every row, in float64."""
     if sparse.issparse(X):
@@ -47,27 +73,39 @@ def squared_norms(X: Any) -> Any:
         chunk = X[part].astype(np.float64, copy=False)
         np.einsum("ij,ij->i", chunk, chunk, out=out[part])
 
-    over_chunks(work, *X.shape)
+    if _suits_loops(X):
+        over_tiles(lambda part: _add_squares(X, out, part.start, part.stop), len(X), -(-len(X) // _PIECES))
+    else:
+        over_chunks(work, *X.shape)
     return out
 
 
-def centred(X: Any, centre: Array, scale: float, dtype: Any) -> Array:
-    """(X - centre)·scale, computed in float64 chunk by chunk to avoid a float64 copy of the whole table."""
-    out = np.empty(X.shape, dtype=dtype)
+def centred(X: Any, centre: Array, scale: float, dtype: Any, columns: Index | None = None) -> Array:
+    """(X - centre)·scale for some columns, or all, computed in float64 without a float64 copy of the whole table."""
+    if columns is None:
+        columns = np.arange(X.shape[1])
+    out, centre = np.empty((X.shape[0], len(columns)), dtype=dtype), centre[columns]
 
     def work(part: slice) -> None:
-        out[part] = (X[part] - centre) * scale
+        chunk = X[part] if len(columns) == X.shape[1] else X[part].take(columns, axis=1)
+        out[part] = (chunk - centre) * scale
 
-    over_chunks(work, *X.shape)
+    def loop(part: slice) -> None:
+        _write_centred(X, columns, centre, scale, out, part.start, part.stop)
+
+    if _suits_loops(X):
+        over_tiles(loop, len(X), -(-len(X) // _PIECES))
+    else:
+        over_chunks(work, *X.shape)
     return out
 
 
-def without_constant_columns(X: Any) -> Any:
-    """A dense table without the columns in which all rows are equal: these add nothing to a distance."""
+def varying_columns(X: Any) -> Index:
+    """The columns of a dense table in which not all rows are equal. The others add nothing to a distance."""
     same = np.arange(X.shape[1])
     for part in (slice(_FIRST), slice(_FIRST, None)):
         same = same[(X[part, same] == X[:1, same]).all(axis=0)]
-    return X.take(np.delete(np.arange(X.shape[1]), same), axis=1) if len(same) else X
+    return np.delete(np.arange(X.shape[1]), same)
 
 
 def over_chunks(work: Callable[[slice], None], n_rows: int, n_cols: int) -> None:

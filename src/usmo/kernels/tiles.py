@@ -33,6 +33,9 @@ _F = np.float32
 _PARTS = 16
 """Pieces into which the tiles of a block are split for the threads."""
 
+_GROUP = 16
+"""Rows that are added to one line of sums after the other."""
+
 _VECTORISED = {"nnan", "ninf", "nsz", "contract"}
 """Flags that let the compiler vectorise. Reassociation is left out: it would fold the two parts of ln 2 into one."""
 
@@ -116,26 +119,25 @@ def _write32(D, a2, b2, gamma, out, slots, first):  # type: ignore[no-untyped-de
 
 
 @compiled
-def _subtract_rows(G, rows, slots, weights, first, last):  # type: ignore[no-untyped-def]
-    """G[first:last] -= Σ weights[k]·rows[slots[k], first:last], added up in float64."""
+def _add_weighted(sums, weights, rows, slots, first, last):  # type: ignore[no-untyped-def]
+    """sums[first:last] += Σ weights[k]·rows[slots[k], first:last], added up in float64.
+
+    Four rows at a time take a third of the time of one at a time: the sums are loaded and stored less often.
+    """
+    whole = len(slots) - len(slots) % 4
     for start in range(first, last, 2048):
         stop = min(start + 2048, last)
-        for k in range(len(slots)):
-            w = weights[k]
-            row = rows[slots[k]]
-            for j in range(start, stop):
-                G[j] -= w * row[j]
-
-
-@compiled
-def _add_rows32(sums, tile, weights):  # type: ignore[no-untyped-def]
-    """sums += weights @ tile in float64, the tile being float32 (BLAS would add up in float32)."""
-    for i in range(tile.shape[0]):
-        for k in range(sums.shape[0]):
-            w = weights[k, i]
-            row = sums[k]
-            for j in range(tile.shape[1]):
-                row[j] += w * tile[i, j]
+        part = sums[start:stop]
+        for k in range(0, whole, 4):
+            a, b, c, d = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+            A, B = rows[slots[k], start:stop], rows[slots[k + 1], start:stop]
+            C, D = rows[slots[k + 2], start:stop], rows[slots[k + 3], start:stop]
+            for j in range(stop - start):
+                part[j] += a * A[j] + b * B[j] + c * C[j] + d * D[j]
+        for k in range(whole, len(slots)):
+            w, row = weights[k], rows[slots[k], start:stop]
+            for j in range(stop - start):
+                part[j] += w * row[j]
 
 
 def rbf_block(A: Any, B: Any, a2: Any, b2: Any, gamma: float, out: Any = None, slots: Any = None) -> Any:
@@ -174,7 +176,7 @@ def rbf_sums(take: Callable[[slice], tuple[Any, Any]], n: int, S: Any, s2: Any, 
     high, wide = _SUMMED[S.shape[1] >= WIDE]
     g = S.dtype.type(gamma)
     W = np.ascontiguousarray(weights.T, dtype=np.float64)
-    sums = np.zeros((W.shape[0], n))
+    sums, everyone = np.zeros((W.shape[0], n)), np.arange(high)
 
     def work(part: slice) -> None:
         X, x2 = take(part)
@@ -185,8 +187,9 @@ def rbf_sums(take: Callable[[slice], tuple[Any, Any]], n: int, S: Any, s2: Any, 
             tile = finish_tile(S[rows], X, s2[rows], x2, g, memory)
             if S.dtype == np.float64:
                 mine += W[:, rows] @ tile
-            else:
-                _add_rows32(mine, tile, W[:, rows])
+            else:  # BLAS would add up in float32
+                for k in range(W.shape[0]):
+                    _add_weighted(mine[k], W[k, rows], tile, everyone[: len(tile)], 0, tile.shape[1])
         sums[:, part] = mine
 
     over_tiles(work, n, wide)
@@ -205,8 +208,14 @@ def _product(A: Any, B: Any, memory: Any) -> Any:
     return np.dot(A, B.T, out=tile)
 
 
-def subtract_rows(G: Any, rows: Any, slots: Any, weights: Any) -> None:
-    """G -= weights @ rows[slots], without copying the rows."""
-    work = G.shape[0] * len(slots)
-    step = G.shape[0] if work < 2**18 else max(2048, G.shape[0] // 8)
-    over_tiles(lambda part: _subtract_rows(G, rows, slots, weights, part.start, part.stop), G.shape[0], step)
+def add_rows(sums: Any, rows: Any, slots: Any, weights: Any) -> None:
+    """sums += weights @ rows[slots] in float64, without copying the rows. Weights may have several lines, as the sums."""
+    each, n = list(zip(np.atleast_2d(sums), np.atleast_2d(weights), strict=True)), sums.shape[-1]
+
+    def work(part: slice) -> None:
+        for k in range(0, len(slots), _GROUP):  # in cache when the second line of sums reads them
+            group = slice(k, k + _GROUP)
+            for line, weight in each:
+                _add_weighted(line, weight[group], rows, slots[group], part.start, part.stop)
+
+    over_tiles(work, n, n if n * len(slots) < 2**18 else max(2048, -(-n // _PARTS)))

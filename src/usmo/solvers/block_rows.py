@@ -16,6 +16,7 @@ from usmo.core.arrays import Array, Index
 from usmo.core.problem import Problem
 from usmo.core.shards import LocalShards, PerShard, Shards, SubShards
 from usmo.core.solution import EvaluatedPoint
+from usmo.kernels.kept import WORTH_KEEPING, KeptRows
 from usmo.kernels.matrix import KernelMatrix, SourceRows, stacked
 from usmo.solvers.block_shards import BlockShard, Conditions, merged_conditions
 from usmo.solvers.row_cache import Slots
@@ -93,6 +94,18 @@ class BlockRows:
             self._with_cached(BlockShard.change_cached, W, change, sigma)
         else:
             self.shards.gather(BlockShard.change_uncached, self._sources(W), W, change, sigma)
+
+    @property
+    def kept(self) -> KeptRows | None:
+        """The kernel rows in the cache, if they are those of one process and of a Gaussian kernel in float32."""
+        if self.only is None or self.only.matrix.kernel.name != "rbf" or self.dtype != np.float32:
+            return None
+        return KeptRows(self.only.matrix, self.only.cache, self.slots.slot)
+
+    @property
+    def reads_again(self) -> bool:
+        """Whether the certificate takes less time if it reads kernel rows from the cache."""
+        return self.kept is not None and self.kept.matrix.X.shape[1] >= WORTH_KEEPING
 
     @property
     def holds(self) -> int:

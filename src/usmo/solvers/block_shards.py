@@ -15,7 +15,7 @@ from usmo.core.arrays import Array, Index, Mask
 from usmo.core.dual import DualPoint
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix, SourceRows, prepared, row_sums
-from usmo.kernels.tiles import subtract_rows
+from usmo.kernels.tiles import add_rows
 
 
 class Candidates(NamedTuple):
@@ -205,7 +205,7 @@ class BlockShard:
     def _subtract(self, slots: Index, change: Array) -> None:
         if len(self.G):
             # copies: see KernelMatrix on arrays from another process
-            subtract_rows(self.G, self.cache, np.array(slots), np.array(change))
+            add_rows(self.G, self.cache, np.array(slots), -change)
 
 
 def merged_conditions(parts: list[Conditions], count: int) -> Conditions:

@@ -70,6 +70,10 @@ _KEPT = 0.1
 """Share of the rows that the start keeps in the cache: those whose f is nearest a threshold. The others hardly ever
 move again. Caching a quarter costs more time than the rows it saves (0.01 to 0.03 n)."""
 
+_READ_AGAIN = 0.8
+"""Share of the cache that the start may fill where the certificate reads the kernel rows again: then it keeps those of all
+rows with σ > 0. The rest is for the rows that the rounds add."""
+
 _NARROW_FROM, _NARROW_GOAL = 8192, 0.02
 """Rows from which a problem is narrowed, and the share of the violation to which the narrowed problem is solved."""
 
@@ -364,6 +368,10 @@ def _subsample_start(run: _Run) -> tuple[Array, Mask]:
     low = G[target == 0.0].max(initial=-np.inf)
     high = G[target == problem.c].min(initial=np.inf)
     distance = np.where(target > 0.0, np.minimum(np.abs(G - low), np.abs(G - high)), np.inf)
+    count = min(int(_KEPT * problem.n), run.rows.holds)
+    needed = int(np.count_nonzero(target))
+    if run.rows.reads_again and needed <= _READ_AGAIN * run.rows.holds:
+        count = needed
     kept = np.zeros(problem.n, bool)
-    kept[np.argsort(distance)[: min(int(_KEPT * problem.n), run.rows.holds)]] = True
+    kept[np.argsort(distance)[:count]] = True
     return target, kept

@@ -4,9 +4,9 @@ They are float64, or for large Gaussian fits float32 with a bound on the error o
 whose f is farther from its kink than that error adds nothing to the gap, whatever f is exactly. The other rows are
 computed again in float64. If a sample says that these are many, float64 is used at once.
 
-Kernel values of wide tables that the solver has in memory are not computed again. Nothing else is taken from the
-solver: f is added up from them in float64, and must agree, within the bounds, with f computed from the table on a random
-sample of 512 rows. If it does not, no kernel value is taken over.
+Kernel rows of wide tables that the solver has in memory are not computed again. Nothing else is taken from the solver:
+f is added up from these rows in float64. On a random sample of 512 rows it must agree, within the bounds, with f
+computed from the table. If it does not, all kernel values are computed anew.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ take three to four times as long as float32 ones (``python -m benchmarks.million
 _WIDER = 2.0
 """Factor on the error for the choice of rows, because β may still change a little."""
 
-_READ_BELOW = 0.5
-"""Share of the kernel values of a certificate up to which those that are not in memory are computed beside the others."""
+_READ_BELOW = 0.3
+"""Share of the kernel values of a certificate that may be missing in memory. If more are, all are computed anew."""
 
 
 class Values(NamedTuple):

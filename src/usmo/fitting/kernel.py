@@ -32,7 +32,7 @@ from usmo.system.work import expecting, watched
 _REFINEMENTS = 3
 """How often a solution whose certificate exceeds the tolerance is solved further."""
 
-MOST_CACHE, CACHE_SHARE, LEAST_CACHE = 1000.0, 0.25, 50.0
+MOST_CACHE, CACHE_SHARE, LEAST_CACHE = 400.0, 0.25, 50.0
 """Default row cache of the block solver: this share of the free memory, at most and at least so many megabytes."""
 
 _USMO_CACHE = 200.0

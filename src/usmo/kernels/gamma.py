@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from usmo.core.arrays import Array
-from usmo.kernels.tables import tile_slices
+from usmo.kernels.tables import squared_distances, tile_slices
 
 
 def resolve_gamma(gamma: str | float, X: Any, weight: Array | None = None) -> float:
@@ -46,10 +46,7 @@ def entry_variance(X: Any, share: Array, centre: float) -> float:
         X = X.astype(np.float64)
         square = float(np.mean(share @ X.multiply(X)))
         return square - 2.0 * centre * mean_entry(X, share) + centre**2 * float(share.sum())
-    total = 0.0
-    for part in tile_slices(*X.shape):
-        total += float(share[part] @ np.mean(np.subtract(X[part], centre, dtype=np.float64) ** 2, axis=1))
-    return total
+    return float(share @ squared_distances(X, centre)) / X.shape[1]
 
 
 def scale_gamma(d: int, centre: float, variance: float) -> float:

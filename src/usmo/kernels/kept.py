@@ -1,4 +1,4 @@
-"""Sums over kernel rows that are kept in memory since they were computed, with the bounds of :mod:`usmo.kernels.bounded`."""
+"""Sums over kernel rows that are still in memory, with the bounds of :mod:`usmo.kernels.bounded`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from usmo.kernels.matrix import KernelMatrix
 from usmo.kernels.tiles import add_rows
 
 WORTH_KEEPING = 60
-"""Columns of a table from which a kernel row is read again in less time than it is computed again."""
+"""Columns of a table from which kernel rows are kept for the certificate. To keep and read 2,048 rows of 20,000 values
+takes 30 ms, to compute them again 21 ms at 9 columns, 42 at 63, 64 at 123 and 298 at 703."""
 
 
 class KeptRows(NamedTuple):
@@ -30,7 +31,7 @@ class KeptRows(NamedTuple):
         return int(np.count_nonzero(self.slot[members] < 0))
 
     def sums(self, members: Index, alpha: Array) -> Bounded:
-        """K[:, members] @ α with bounds on its error, for all rows of the matrix. Rows that are not kept are computed."""
+        """K[:, members] @ α for all rows, with bounds on its error. Rows that are not kept are computed."""
         bound = ErrorBound(self.matrix.squared_norms_at(members), alpha, self.matrix.X.shape[1])
         kept = self.slot[members] >= 0
         lines = np.zeros((2, len(self.matrix)))

@@ -170,8 +170,7 @@ class KernelMatrix:
         columns = None
         if n is None:
             n = len(rows)
-            if self.kernel.name == "rbf" and not sparse.issparse(X):
-                columns = varying_columns(X)
+            columns = varying_columns(X) if self.kernel.name == "rbf" and not sparse.issparse(X) else None
             sums = row_sums(X, self.kernel, n)
             centre = None if sums is None else sums / max(1, n)
         return prepared(X, self.kernel, dtype, n, centre, columns)
@@ -333,9 +332,7 @@ class KernelMatrix:
 
     def _take(self, rows: Rows) -> Any:
         part = self._convert(self.X[rows])
-        if self._dense_tiles:
-            part = part.toarray()
-        return part
+        return part.toarray() if self._dense_tiles else part
 
     def _convert(self, A: Any) -> Any:
         return A.astype(self.dtype, copy=False)

@@ -42,11 +42,11 @@ def worth_dense(X: Any) -> bool:
 
 
 @compiled(fastmath={"reassoc", "contract", "nsz"})
-def _add_squares(X, out, first, last):  # type: ignore[no-untyped-def]
+def _add_squares(X, origin, out, first, last):  # type: ignore[no-untyped-def]
     for i in range(first, last):
         total = 0.0
         for j in range(X.shape[1]):
-            value = np.float64(X[i, j])
+            value = X[i, j] - origin
             total += value * value
         out[i] = total
 
@@ -67,14 +67,22 @@ def squared_norms(X: Any) -> Any:
     """‖x‖² of every row, in float64."""
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return squared_distances(X, 0.0)
+
+
+def squared_distances(X: Any, origin: float) -> Array:
+    """Σ(x - origin)² over the entries of every row of a dense table, in float64."""
     out = np.empty(X.shape[0])
 
     def work(part: slice) -> None:
-        chunk = X[part].astype(np.float64, copy=False)
+        chunk = np.subtract(X[part], origin, dtype=np.float64)
         np.einsum("ij,ij->i", chunk, chunk, out=out[part])
 
+    def loop(part: slice) -> None:
+        _add_squares(X, origin, out, part.start, part.stop)
+
     if _suits_loops(X):
-        over_tiles(lambda part: _add_squares(X, out, part.start, part.stop), len(X), -(-len(X) // _PIECES))
+        over_tiles(loop, len(X), -(-len(X) // _PIECES))
     else:
         over_chunks(work, *X.shape)
     return out
@@ -98,6 +106,15 @@ def centred(X: Any, centre: Array, scale: float, dtype: Any, columns: Index | No
     else:
         over_chunks(work, *X.shape)
     return out
+
+
+def warm_up() -> None:
+    """Compile the loops, or load them from Numba's cache."""
+    for dtype in (np.float32, np.float64):
+        X = np.zeros((1, 1), dtype)
+        _add_squares(X, 0.0, np.zeros(1), 0, 1)
+        for out in (np.float32, np.float64):
+            _write_centred(X, np.zeros(1, np.intp), np.zeros(1), 1.0, np.zeros((1, 1), out), 0, 1)
 
 
 def varying_columns(X: Any) -> Index:

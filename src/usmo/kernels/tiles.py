@@ -209,7 +209,7 @@ def _product(A: Any, B: Any, memory: Any) -> Any:
 
 
 def add_rows(sums: Any, rows: Any, slots: Any, weights: Any) -> None:
-    """sums += weights @ rows[slots] in float64, without copying the rows. Weights may have several lines, as the sums."""
+    """sums += weights @ rows[slots] in float64, without copying the rows. Sums and weights have one or more lines."""
     each, n = list(zip(np.atleast_2d(sums), np.atleast_2d(weights), strict=True)), sums.shape[-1]
 
     def work(part: slice) -> None:

@@ -24,6 +24,10 @@ from usmo.solvers.row_cache import Slots
 _PANELS_FROM = 4096
 """Rows from which a change of σ computes the kernel values between them once."""
 
+_B_SHARE = 2.0
+"""‖b‖² in units of max c·Σb up to which q has the float type of the kernel rows. That type suits the rounding of Kσ,
+which adds up like √(max c·Σσ) (:func:`usmo.solvers.blocks.float_type`). The rounding of Kb adds up like ‖b‖."""
+
 
 class BlockRows:
     """Shards of rows, and which kernel row is in which slot of their caches.
@@ -57,8 +61,14 @@ class BlockRows:
     @classmethod
     def local(cls, problem: Problem, kernel: KernelMatrix, dtype: Any, cache_size: float, least: int) -> BlockRows:
         """All rows in one shard of this process."""
-        mean = kernel.product(problem.c_rows, problem.b_rows, problem.b / problem.total)
-        shard = BlockShard(kernel.restrict(problem.c_rows, dtype), mean, 0)
+        matrix = kernel.restrict(problem.c_rows, dtype)
+        places = np.minimum(np.searchsorted(problem.c_rows, problem.b_rows), problem.n - 1)
+        inside = np.array_equal(problem.c_rows[places], problem.b_rows)
+        if inside and float(problem.b @ problem.b) <= _B_SHARE * float(problem.c.max()) * problem.total:
+            mean = matrix.product(np.arange(problem.n), places, problem.b / problem.total)
+        else:
+            mean = kernel.product(problem.c_rows, problem.b_rows, problem.b / problem.total)
+        shard = BlockShard(matrix, mean, 0)
         rows = cls(LocalShards(shard), [problem.n], dtype, cache_size, problem.n * problem.p, least)
         rows.only = shard
         return rows

@@ -6,8 +6,8 @@ from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
 from tests.oracles import rbf
+from usmo.kernels import dense_loops, tables
 from usmo.kernels import matrix as matrix_module
-from usmo.kernels import tables
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix, row_sums, stacked
 
@@ -143,9 +143,11 @@ def test_float32_error_is_the_difference_of_the_two_float_types():
     assert exact.float32_error(np.arange(50)) == (0.0, 0.0)
 
 
-def test_centring_in_threads_is_the_formula(monkeypatch):
-    monkeypatch.setattr(tables, "_THREADED", 0)
-    X = np.random.default_rng(0).normal(size=(3000, 40)).astype(np.float32)
+@pytest.mark.parametrize("order", ["C", "F"])  # by compiled loops, and by NumPy in threads
+def test_centring_in_threads_is_the_formula(order, monkeypatch):
+    for module in (tables, dense_loops):
+        monkeypatch.setattr(module, "LARGE", 0)
+    X = np.asarray(np.random.default_rng(0).normal(size=(3000, 40)), dtype=np.float32, order=order)
     small = KernelMatrix(X, Kernel("rbf", gamma=0.25)).restrict(np.arange(3000), np.float64)
     expected = 0.5 * (X - X.mean(axis=0, dtype=np.float64))
     np.testing.assert_allclose(small.X, expected, atol=1e-12)

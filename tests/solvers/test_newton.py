@@ -6,7 +6,7 @@ from scipy import sparse
 
 from tests.oracles import plain_optimum
 from usmo.fitting.warm_up import compile_newton_solver
-from usmo.solvers import newton
+from usmo.solvers import newton, newton_loss
 from usmo.solvers.newton_products import rows_of
 
 compile_newton_solver()
@@ -91,3 +91,23 @@ def test_limits_end_the_run_with_the_best_point():
     assert result.status in ("max_iter", "optimal")
     assert len(seen) == result.iterations <= 2
     assert newton.solve(rows_of(X), b, c, progress=lambda *a: True).iterations == 1
+
+
+@pytest.mark.parametrize("guess", [0.0, 0.7, -50.0])
+@pytest.mark.parametrize("spread", [1e-6, 1.0, 1e3])
+def test_intercept_is_the_weighted_quantile_of_all_kinks(guess, spread):
+    """Few and many kinks near the guess: windows are widened and narrowed."""
+    rng = np.random.default_rng(int(spread))
+    z, c = spread * rng.normal(size=20_000), rng.choice([0.0, 1.0, 3.0], 20_000)
+    kinks, sizes = np.concatenate([-1.0 - z, 1.0 - z]), np.tile(0.5 * c, 2)
+    order = np.argsort(kinks)
+    weight = np.cumsum(sizes[order])
+    for share in (1e-4, 0.3, 0.5, 0.9999):
+        target = share * float(c.sum()) + 0.1  # between two kinks of the sum: no flat piece
+        expected = kinks[order[np.searchsorted(weight, target)]]
+        assert newton_loss.intercept(z, c, target, guess) == pytest.approx(expected, abs=1e-12 * spread)
+
+
+def test_intercept_is_the_middle_of_a_flat_piece_wider_than_any_window():
+    z = np.repeat([-1e4, 1e4], 6000)  # β = ±1e4 ± 1, nothing between
+    assert newton_loss.intercept(z, np.ones(12_000), 6000.0, 0.3) == pytest.approx(0.0, abs=1e-6)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from usmo.core.labels import pu_problem
-from usmo.kernels import tables, tiles
+from usmo.kernels import dense_loops, tiles
 from usmo.kernels.forest import Kind, grow
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.leaf_matrix import LeafMatrix
@@ -31,7 +31,7 @@ def compile_kernel_solvers() -> None:
             rows = np.zeros((1, 1), dtype=dtype)
             tiles.rbf_block(rows, rows, rows[0], rows[0], 1.0)
             tiles.rbf_sums(partial(_one_row, rows), 1, rows, rows[0], 1.0, rows)
-        tables.warm_up()
+        dense_loops.warm_up()
 
 
 @cache

@@ -17,6 +17,14 @@ import numpy as np
 from scipy import sparse
 
 from usmo.core.arrays import Array, Index
+from usmo.kernels.dense_loops import (
+    add_weighted_rows,
+    over_pieces,
+    piece_rows,
+    suits_loops,
+    write_norms,
+    write_products,
+)
 from usmo.kernels.tables import rows_together, squared_norms, worth_dense
 from usmo.kernels.threads import over_tiles, scratch, single_blas
 from usmo.system.extras import load_extra
@@ -252,35 +260,60 @@ class Blocks:
         else:
             over_tiles(work, self.n, self.step)
 
+    @property
+    def _array(self) -> Array | None:
+        """The table, if compiled loops read it."""
+        X = self.features.X if isinstance(self.features, ArrayFeatures) else None
+        return X if suits_loops(X) else None
+
+    @property
+    def _shift(self) -> Array:
+        return np.zeros(self.r) if self.centre is None else self.centre
+
     def dot(self, w: Array) -> Array:
         """Every row times w."""
-        out = np.empty(self.n)
+        out, X, shift = np.empty(self.n), self._array, self._shift
 
         def work(part: slice) -> None:
             out[part] = self.block(part) @ w
 
-        self.each(work)
+        if X is None:
+            self.each(work)
+        else:
+            over_pieces(lambda first, last: write_products(X, shift, first, last, w, out), self.n)
         return out
 
     def squared_norms(self) -> Array:
         """‖x‖² of every row."""
-        out = np.empty(self.n)
+        out, X, shift = np.empty(self.n), self._array, self._shift
 
         def work(part: slice) -> None:
             out[part] = squared_norms(self.block(part))
 
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.each(work)
+        if X is None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                self.each(work)
+        else:
+            over_pieces(lambda first, last: write_norms(X, shift, first, last, out), self.n)
         return out
 
     def weighted_sum(self, alpha: Array) -> Array:
         """Σ alpha[i]·row i."""
-        sums = OrderedSum(self.step)
+        X, shift = self._array, self._shift
+        sums = OrderedSum(self.step if X is None else piece_rows(self.n))
 
         def work(part: slice) -> None:
             sums.add(part, np.asarray(alpha[part] @ self.block(part)).ravel())
 
-        self.each(work)
+        def loop(first: int, last: int) -> None:
+            part = np.zeros(self.r)
+            add_weighted_rows(X, shift, first, last, alpha, part)
+            sums.add(slice(first, last), part)
+
+        if X is None:
+            self.each(work)
+        else:
+            over_pieces(loop, self.n)
         return np.zeros(self.r) + sums.total
 
 

@@ -9,20 +9,14 @@ import numpy as np
 from scipy import sparse
 
 from usmo.core.arrays import Array, Index
+from usmo.kernels.dense_loops import LARGE, over_pieces, suits_loops, write_centred, write_norms
 from usmo.kernels.threads import over_tiles
-from usmo.system.compilation import compiled
 
 TILE_BYTES = 32 * 2**20
 """Largest temporary block: it fits the last-level cache of a desktop processor."""
 
 _CHUNK_BYTES = 2**18
 """Rows that are read once are read in chunks of this size as float64, which stay in the cache of a core."""
-
-_THREADED = 2**20
-"""Entries of a table from which threads read the chunks."""
-
-_PIECES = 16
-"""Pieces into which threads divide a table that compiled loops read."""
 
 _FIRST = 256
 """Rows that are compared first to find constant columns: most columns differ in them."""
@@ -41,28 +35,6 @@ def worth_dense(X: Any) -> bool:
     return bool(X.nnz > _THIN * X.shape[0] * X.shape[1])
 
 
-@compiled(fastmath={"reassoc", "contract", "nsz"})
-def _add_squares(X, origin, out, first, last):  # type: ignore[no-untyped-def]
-    for i in range(first, last):
-        total = 0.0
-        for j in range(X.shape[1]):
-            value = X[i, j] - origin
-            total += value * value
-        out[i] = total
-
-
-@compiled
-def _write_centred(X, columns, centre, scale, out, first, last):  # type: ignore[no-untyped-def]
-    for i in range(first, last):
-        for j in range(len(columns)):
-            out[i, j] = (X[i, columns[j]] - centre[j]) * scale
-
-
-def _suits_loops(X: Any) -> bool:
-    """Whether compiled loops read the table: they take a tenth of NumPy's time, but loading them takes a second."""
-    return isinstance(X, np.ndarray) and X.flags.c_contiguous and X.size >= _THREADED
-
-
 def squared_norms(X: Any) -> Any:
     """‖x‖² of every row, in float64."""
     if sparse.issparse(X):
@@ -78,11 +50,9 @@ def squared_distances(X: Any, origin: float) -> Array:
         chunk = np.subtract(X[part], origin, dtype=np.float64)
         np.einsum("ij,ij->i", chunk, chunk, out=out[part])
 
-    def loop(part: slice) -> None:
-        _add_squares(X, origin, out, part.start, part.stop)
-
-    if _suits_loops(X):
-        over_tiles(loop, len(X), -(-len(X) // _PIECES))
+    if suits_loops(X):
+        centre = np.full(X.shape[1], float(origin))
+        over_pieces(lambda first, last: write_norms(X, centre, first, last, out), len(X))
     else:
         over_chunks(work, *X.shape)
     return out
@@ -98,23 +68,11 @@ def centred(X: Any, centre: Array, scale: float, dtype: Any, columns: Index | No
         chunk = X[part] if len(columns) == X.shape[1] else X[part].take(columns, axis=1)
         out[part] = (chunk - centre) * scale
 
-    def loop(part: slice) -> None:
-        _write_centred(X, columns, centre, scale, out, part.start, part.stop)
-
-    if _suits_loops(X):
-        over_tiles(loop, len(X), -(-len(X) // _PIECES))
+    if suits_loops(X):
+        over_pieces(lambda first, last: write_centred(X, columns, centre, scale, first, last, out), len(X))
     else:
         over_chunks(work, *X.shape)
     return out
-
-
-def warm_up() -> None:
-    """Compile the loops, or load them from Numba's cache."""
-    for dtype in (np.float32, np.float64):
-        X = np.zeros((1, 1), dtype)
-        _add_squares(X, 0.0, np.zeros(1), 0, 1)
-        for out in (np.float32, np.float64):
-            _write_centred(X, np.zeros(1, np.intp), np.zeros(1), 1.0, np.zeros((1, 1), out), 0, 1)
 
 
 def varying_columns(X: Any) -> Index:
@@ -128,7 +86,7 @@ def varying_columns(X: Any) -> Index:
 def over_chunks(work: Callable[[slice], None], n_rows: int, n_cols: int) -> None:
     """Call ``work`` on consecutive rows of a dense table that is read once, in threads if it is large."""
     step = max(1, _CHUNK_BYTES // (8 * max(1, n_cols)))
-    if n_rows * n_cols >= _THREADED:
+    if n_rows * n_cols >= LARGE:
         over_tiles(work, n_rows, step)
     else:
         for start in range(0, n_rows, step):

@@ -17,6 +17,9 @@ FAST = {"reassoc", "contract", "nsz"}
 """Lets the compiler vectorise sums. The order of additions is fixed at compile time, so results repeat."""
 
 
+SORTED, BINS = 4096, 256
+"""Kinks that are sorted without narrowing their window first, and parts of a window."""
+
 rows_kernel = compiled(fastmath=FAST)
 """Compiles a loop over rows."""
 
@@ -88,19 +91,37 @@ def _window(z: Array, c: Array, low: float, high: float, kinks: Array, sizes: Ar
     return below, count
 
 
+@rows_kernel
+def _narrowed(kinks: Array, sizes: Array, low: float, high: float, rest: float) -> tuple[float, float]:
+    """The part of [low, high) where the weight of its kinks reaches ``rest``, with the parts next to it."""
+    weight, width = np.zeros(BINS), (high - low) / BINS
+    for i in range(kinks.size):
+        weight[min(int((kinks[i] - low) / width), BINS - 1)] += sizes[i]
+    total, k = weight[0], 0
+    while total < rest and k + 1 < BINS:
+        k += 1
+        total += weight[k]
+    return low + (k - 1) * width, low + (k + 2) * width
+
+
 def intercept(z: Array, c: Array, target: float, guess: float) -> float:
     """The β that minimises Σ c·m(z+β) - β·target: a weighted quantile of the kinks, the middle where it is flat.
 
     Sorting all kinks would cost more than a product with the table, so only those of a window around the guess are
-    sorted, and the window is widened until it holds the quantile.
+    sorted. The window is widened until it holds the quantile. If it then has many kinks, it is narrowed to the part
+    that holds the quantile.
     """
     kinks, sizes = np.empty(2 * z.size), np.empty(2 * z.size)
-    width = 2.0**-12
+    width, most = 2.0**-12, SORTED
     rounding = 1e-13 * float(c.sum())
     while True:
         whole = width > 2.0**60
         low, high = (-np.inf, np.inf) if whole else (guess - width, guess + width)
         below, count = _window(z, c, low, high, kinks, sizes)
+        if count > most and not whole and below < target - rounding:
+            low, high = _narrowed(kinks[:count], sizes[:count], low, high, target - rounding - below)
+            below, count = _window(z, c, low, high, kinks, sizes)
+            most = 2 * z.size  # if a gap between kinks ends outside, the next window is not narrowed
         order = np.argsort(kinks[:count], kind="stable")
         weight = below + np.cumsum(sizes[order])
         k = int(np.searchsorted(weight, target - rounding))

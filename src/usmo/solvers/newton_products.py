@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from usmo.kernels.dense_loops import add_weighted_rows, write_norms, write_products
 from usmo.kernels.row_blocks import Features
 from usmo.kernels.threads import over_tiles
 from usmo.solvers import newton_sweeps as loops
@@ -188,17 +189,17 @@ class DenseRows(_Rows):
             self.norms = stored.norms
         else:
             self.norms = np.empty(self.shape[0])
-            self._each(lambda k, first, last: loops.dense_norms(X, centre, first, last, self.norms))
+            self._each(lambda k, first, last: write_norms(X, centre, first, last, self.norms))
 
     def _blocks(self) -> list[tuple[int, int]]:
         ends = [self.shape[0] * k // BLOCKS for k in range(BLOCKS + 1)]
         return list(pairwise(ends))
 
     def _dot(self, first: int, last: int, w: Array, out: Array) -> None:
-        loops.dense_dot(self.X, self.centre, first, last, w, out)
+        write_products(self.X, self.centre, first, last, w, out)
 
     def _sum(self, first: int, last: int, alpha: Array, out: Array) -> None:
-        loops.dense_sum(self.X, self.centre, first, last, alpha, out)
+        add_weighted_rows(self.X, self.centre, first, last, alpha, out)
 
     def _sweep(self, *arguments: Any) -> tuple[float, float, float, int]:
         return loops.dense_sweep(self.X, self.centre, self.norms, *arguments)

@@ -169,33 +169,6 @@ def csr_moments(data: Array, indices: Array, indptr: Array, free: Array, out: Ar
 
 
 @rows_kernel
-def dense_norms(X: Array, centre: Array, first: int, last: int, out: Array) -> None:
-    for i in range(first, last):
-        total = 0.0
-        for j in range(X.shape[1]):
-            total += (X[i, j] - centre[j]) * (X[i, j] - centre[j])
-        out[i] = total
-
-
-@rows_kernel
-def dense_dot(X: Array, centre: Array, first: int, last: int, w: Array, out: Array) -> None:
-    for i in range(first, last):
-        total = 0.0
-        for j in range(X.shape[1]):
-            total += (X[i, j] - centre[j]) * w[j]
-        out[i] = total
-
-
-@rows_kernel
-def dense_sum(X: Array, centre: Array, first: int, last: int, alpha: Array, out: Array) -> None:
-    for i in range(first, last):
-        a = alpha[i]
-        if a != 0.0:
-            for j in range(X.shape[1]):
-                out[j] += a * (X[i, j] - centre[j])
-
-
-@rows_kernel
 def dense_sweep(
     X: Array,
     centre: Array,

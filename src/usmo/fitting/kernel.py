@@ -24,6 +24,7 @@ from usmo.fitting.warm_up import compile_kernel_solvers
 from usmo.kernels.kept import KeptRows
 from usmo.kernels.matrix import KernelMatrix
 from usmo.kernels.row_blocks import ArrayFeatures
+from usmo.kernels.threads import single_blas
 from usmo.solvers import blocks, qp, starts, usmo
 from usmo.solvers.stopping import Limits, Progress, Save
 from usmo.system.memory import free_bytes
@@ -191,7 +192,8 @@ def _by_blocks(
     def certify_solution(solution: Solution) -> Certified:
         return certify(problem, kernel, solution, psd, kept)
 
-    with _expected(problem, kernel):
+    # a thread of BLAS that has finished spins for milliseconds: it would take a core from the threads over tiles
+    with single_blas(), _expected(problem, kernel):
         if spec.checkpoint is None:
             return solve_and_refine(solve, certify_solution, spec, start)
         digest = problem_digest(problem, kernel)

@@ -78,12 +78,21 @@ def write_centred(
             out[i, j] = (X[i, columns[j]] - centre[j]) * scale
 
 
+@compiled
+def mark_varying(X: Array, first: int, last: int, out: Array) -> None:
+    """Mark the columns in which a row differs from the first."""
+    for i in range(first, last):
+        for j in range(X.shape[1]):
+            out[j] |= X[i, j] != X[0, j]
+
+
 def warm_up() -> None:
     """Compile the loops, or load them from Numba's cache."""
     one = np.zeros(1)
     for dtype in (np.float32, np.float64):
         X = np.zeros((1, 1), dtype)
         write_norms(X, one, 0, 1, np.zeros(1))
+        mark_varying(X, 0, 1, np.zeros(1, np.bool_))
         write_products(X, one, 0, 1, one, np.zeros(1))
         add_weighted_rows(X, one, 0, 1, one, np.zeros(1))
         for out in (np.float32, np.float64):

@@ -9,7 +9,14 @@ import numpy as np
 from scipy import sparse
 
 from usmo.core.arrays import Array, Index
-from usmo.kernels.dense_loops import LARGE, over_pieces, suits_loops, write_centred, write_norms
+from usmo.kernels.dense_loops import (
+    LARGE,
+    mark_varying,
+    over_pieces,
+    suits_loops,
+    write_centred,
+    write_norms,
+)
 from usmo.kernels.threads import over_tiles
 
 TILE_BYTES = 32 * 2**20
@@ -77,6 +84,10 @@ def centred(X: Any, centre: Array, scale: float, dtype: Any, columns: Index | No
 
 def varying_columns(X: Any) -> Index:
     """The columns of a dense table in which not all rows are equal. The others add nothing to a distance."""
+    if suits_loops(X):
+        varying = np.zeros(X.shape[1], dtype=np.bool_)
+        mark_varying(X, 0, len(X), varying)
+        return np.flatnonzero(varying)
     same = np.arange(X.shape[1])
     for part in (slice(_FIRST), slice(_FIRST, None)):
         same = same[(X[part, same] == X[:1, same]).all(axis=0)]

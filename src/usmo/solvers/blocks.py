@@ -84,8 +84,8 @@ _PRODUCTS = 8
 _TIGHTER = 0.3
 """Share of the violation to which the rounds go on if the duality gap is too large."""
 
-_UNCACHED = 2048
-"""Kernel rows per call that are computed and not kept."""
+_TOGETHER = 2048
+"""Kernel rows per call in which σ of many rows changes."""
 
 _FLOAT32_SHARE = 0.2
 """Float32 rows are used where their rounding error in G is estimated below this share of τ. Errors were at most 2.7
@@ -149,12 +149,12 @@ class _Run:
             cached = np.full(len(moving), len(moving) <= self.rows.slots.capacity)
         else:
             cached = keep[moving] | present
-        uncached = _UNCACHED
+        uncached = _TOGETHER
         if self.rows.prefers_products:
-            cached, uncached = present, max(_UNCACHED, self.problem.n // _PRODUCTS)
+            cached, uncached = present, max(_TOGETHER, self.problem.n // _PRODUCTS)
         if panels:
             cached[:] = False
-        step = min(BLOCK, self.rows.slots.capacity)
+        step = min(_TOGETHER, self.rows.slots.capacity)
         for group, size, is_cached in ((moving[cached], step, True), (moving[~cached], uncached, False)):
             if not is_cached and self.rows.has_panels(group):
                 self._move_in_panels(group, target, panels, save)

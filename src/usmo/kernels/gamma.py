@@ -8,7 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from usmo.core.arrays import Array
-from usmo.kernels.tables import squared_distances, tile_slices
+from usmo.kernels.row_blocks import ArrayFeatures, Blocks
+from usmo.kernels.tables import squared_distances
 
 
 def resolve_gamma(gamma: str | float, X: Any, weight: Array | None = None) -> float:
@@ -36,8 +37,7 @@ def mean_entry(X: Any, share: Array) -> float:
     """The mean of the entries, each row multiplied by its share. The values of several shards add up."""
     if sparse.issparse(X):
         return float(np.mean(share @ X.astype(np.float64)))
-    # by parts, because a product with float64 copies a float32 table
-    return float(np.mean(sum(share[part] @ X[part] for part in tile_slices(*X.shape))))
+    return float(np.mean(Blocks(ArrayFeatures(X)).weighted_sum(share)))
 
 
 def entry_variance(X: Any, share: Array, centre: float) -> float:

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from usmo.priors import scar_test
-from usmo.priors.scar import ScarTest, _area, _holm, _labels_at_random
+from usmo.priors.scar import ScarTest, _area, _holm, _tested
 
 
 def table(seed, n=500, prior=0.4):
@@ -21,7 +21,7 @@ def test_labels_at_random_are_rarely_rejected():
     rejected = 0
     for seed in range(8):
         X, truth, rng = table(seed)
-        rejected += scar_test(X, truth & (rng.random(len(truth)) < 0.4), n_draws=10, random_state=seed).differs
+        rejected += scar_test(X, truth & (rng.random(len(truth)) < 0.4), random_state=seed).differs
     assert rejected <= 1  # at the level of 5 %, more in 6 % of such runs
 
 
@@ -30,16 +30,43 @@ def test_labels_that_follow_a_column_are_found_with_the_column():
     for seed in range(3):
         X, truth, rng = table(seed)
         y = truth & (rng.random(len(truth)) < 1 / (1 + np.exp(-3 * X[:, 2])))
-        found.append(scar_test(X, y, names=["a", "b", "clinic"], n_draws=12))
+        found.append(scar_test(X, y, names=["a", "b", "clinic"]))
     assert sum(test.differs for test in found) == 3
     assert all(next(iter(test.columns)) == "clinic" for test in found)
     assert "most in clinic" in found[0].sentence
 
 
-def test_twenty_labelled_rows_are_enough_for_a_strong_selection():
+def test_twenty_labels_that_stop_at_a_sharp_limit_are_enough():
     X, truth, _ = table(0)
     far = np.flatnonzero(truth)[np.argsort(-X[truth, 2])[:20]]
-    assert scar_test(X, np.isin(np.arange(len(X)), far), n_draws=12).differs
+    assert scar_test(X, np.isin(np.arange(len(X)), far)).differs
+
+
+def scores_with_negatives(positive):
+    """300 labelled and 1,000 unlabelled rows that look positive: a share like the labelled ones, the others less."""
+    like_labelled = np.linspace(2.0, 3.0, 300)
+    rows = round(positive * 1000)
+    h = np.concatenate([like_labelled, np.linspace(2.0, 3.0, rows), np.linspace(0.5, 1.5, 1000 - rows)])
+    return _tested(h[:, None], h, np.arange(len(h)) < 300, ["h"])
+
+
+def test_negatives_among_the_rows_that_look_positive_are_no_sign_unless_they_prevail():
+    for positive in (1.0, 0.8, 0.6):
+        test = scores_with_negatives(positive)
+        assert test.statistic == pytest.approx(1 - positive / 2)
+        assert not test.differs
+    assert scores_with_negatives(0.4).differs
+    assert (test.labelled, test.unlabelled) == (300, 1000)
+
+
+def test_the_p_value_is_one_half_at_the_bound_and_needs_more_of_a_small_sample():
+    test = scores_with_negatives(0.6)
+    assert test.expected == pytest.approx(0.7)
+    assert test.p_value == pytest.approx(0.5, abs=1e-6)
+    h = np.concatenate([np.linspace(2.0, 3.0, 6), np.linspace(2.0, 3.0, 4), np.linspace(0.5, 1.5, 6)])
+    small = _tested(h[:, None], h, np.arange(16) < 6, ["h"])
+    assert small.statistic > scores_with_negatives(0.4).expected
+    assert not small.differs
 
 
 def test_sparse_rows_frames_and_seeds():
@@ -88,17 +115,5 @@ def test_area_and_holm_by_brute_force():
     rng = np.random.default_rng(0)
     z, labelled = rng.integers(0, 4, 16).astype(float), np.arange(16) < 7
     P, U = z[labelled, None], z[None, ~labelled]
-    assert _area(z, labelled) == pytest.approx((P > U).mean() + 0.5 * (P == U).mean())
+    assert _area(z[labelled], z[~labelled]) == pytest.approx((P > U).mean() + 0.5 * (P == U).mean())
     np.testing.assert_allclose(_holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
-
-
-def test_draws_are_random_among_the_rows_that_look_positive():
-    h, labelled = np.arange(1000.0), np.arange(1000) % 10 == 0
-    rng = np.random.default_rng(0)
-    drawn = [np.flatnonzero(_labels_at_random(h, labelled, 300, rng)) for _ in range(20)]
-    assert all(len(rows) == 100 for rows in drawn)
-    lowest = [rows.min() for rows in drawn]  # a third of 900 rows looks positive, give or take its sampling error
-    assert 600 < np.mean(lowest) < 720
-    assert np.std(lowest) > 5
-    # no row is left unlabelled among those that look positive: more are taken
-    assert _labels_at_random(h, h >= 10, 5, rng).sum() == 990

@@ -1,20 +1,25 @@
 """A test of the assumption that the labelled positives are a random sample of the positives.
 
-If they are, and π is the share of positives in U, a score z of P against U ranks a labelled row above an unlabelled one
-with probability
-
-    AUC(P, U) = ½π + (1 - π)·AUC(P, N) ≤ 1 - ½π
-
-however much the classes overlap. Labelled rows that stand out more than that are not a random sample: the obvious
-positives were labelled. P and U alone do not show π, so the test takes it from class structure. Rows that resemble the
-surest positives more than the surest negatives are taken for positive:
+P and U alone fit any labelling, so the test takes the positives from class structure. With z a score of P against U,
 
     h(x)   log odds of the ends: P and the unlabelled rows with z above half of P, against the 30 % of U with lowest z
-    H      the rows with h > 1
+    H      the rows with h > 0: they resemble the surest positives more than the surest negatives
 
-Both scores are held out. AUC(P, U) is compared with its values under labels at random: as many rows as there are
-labelled positives are drawn from H, and z is computed again. The share of H in U is itself a sample, so each draw takes
-the rows with the greatest h in a share from its posterior distribution.
+If the labelled rows are a random sample, and a share ρ of the unlabelled rows in H is positive, a held-out score ranks
+a labelled row of H above an unlabelled one with probability
+
+    AUC(P, U | H) = ½ρ + (1 - ρ)·AUC(P, N | H) ≤ 1 - ½ρ
+
+however much the classes overlap. A value above this bound for ρ = 0.6 says that the labelled rows stand out more than
+negatives in H explain: the obvious positives were labelled. The p-value is that of the rank sum test at the bound.
+
+Both scores are held out, h not wholly: z, which chooses the ends, has seen the labels of all rows. So h ranks labelled
+above unlabelled positives of H a little too often: with labels at random (draws 0 to 2 of 16 tables) in 0.53 of the
+pairs, in 0.59 with fewer than 40 labelled rows in H. The level is therefore not exact; ``docs/benchmarks.md`` has how
+often labels at random are rejected.
+
+The bound, and not ½, is the null hypothesis, because H always has negatives: on large tables any share of them would be
+significant. Labels redrawn among the rows that look positive have the same weakness, since they take H for pure.
 """
 
 from __future__ import annotations
@@ -25,27 +30,35 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.stats import mannwhitneyu, t
+from scipy.stats import mannwhitneyu, norm
 from sklearn.preprocessing import MaxAbsScaler
 
-from usmo.core.arrays import Array, Index, Mask
+from usmo.core.arrays import Array, Mask
 from usmo.core.targets import validate_labelled
 from usmo.kernels.row_sampling import row_keys
 from usmo.kernels.threads import single_blas
 from usmo.priors.best_bin import BestBin
 from usmo.priors.scores import cross_fitted, default_features, fold_numbers
 
-_BOTTOM, _SURE = 0.3, 1.0
-"""Share of U taken for the surest negatives, and the value of h from which a row is taken for positive."""
+_BOTTOM = 0.3
+"""Share of U taken for the surest negatives."""
+
+_POSITIVE = 0.6
+"""ρ: labels at random are rejected only if they would need fewer positives than this among the unlabelled rows of H.
+
+On draws 0 to 2 of 15 tables (those of ``benchmarks.random`` without shuttle and MNIST) labels at random are rejected in
+1 of 45 draws, and labels that follow the true score most in 34 of 45 (in which the oracle rejects); with 2/3 in 2 and
+36, with 0.5 in 0 and 15. There 40 % of the positives are labelled. With 15 % labels at random are rejected in 2 of 45
+draws; with 75 %, which leaves few positives in H, in 7, and in 15 with a ρ of 2/3."""
 
 _FOLDS, _LANDMARKS = 5, 100
-"""Folds of the held-out scores, and landmarks of the features that all draws share."""
+"""Folds of the held-out scores, and landmarks of their features."""
 
 _FEWEST = 5
 """Labelled and unlabelled rows that H must hold at least, and labelled positives at least for a test."""
 
 _MOST = 400, 1000
-"""Rows of P and of U at most: a test takes seconds, and more rows find differences too small to matter."""
+"""Rows of P and of U at most: a test takes less than a second, and more rows find differences too small to matter."""
 
 _MOST_COLUMNS = 1000
 """Columns up to which each is compared; in wider tables only the score is."""
@@ -69,7 +82,8 @@ class ScarTest:
     p_value : float
         One-sided; NaN if fewer than five labelled or unlabelled rows are taken for positive.
     statistic, expected : float
-        AUC(P, U), observed and in the mean under labels at random.
+        AUC of labelled against unlabelled rows among those taken for positive, observed and at most under labels at
+        random; NaN if there is no p-value.
     columns : dict
         Columns in which labelled rows differ from unlabelled rows taken for positive, most different first, with
         p-values (Mann-Whitney, Holm): the name or number of the column. Empty if labels at random are not rejected.
@@ -109,13 +123,13 @@ class ScarTest:
 
 
 def scar_test(
-    X: Any, y: Any, *, names: Sequence[Any] | None = None, n_draws: int = 24, random_state: int = 0
+    X: Any, y: Any, *, names: Sequence[Any] | None = None, n_draws: int = 5, random_state: int = 0
 ) -> ScarTest:
     """Test whether the labelled positives are a random sample of the positives, and find the columns that differ.
 
-    It assumes that rows that resemble the surest positives are positive; see the module for the statistic. It cannot
-    see positives that look like negatives, finds strong selection only, and has little power with fewer than 20
-    labelled positives. On large tables it uses 400 labelled and 1,000 unlabelled rows.
+    It assumes that of the unlabelled rows that resemble the surest positives at least 60 % are positive; see the module
+    for the statistic. It cannot see positives that look like negatives, finds strong selection only, and has little
+    power with fewer than 20 labelled positives. On large tables it uses 400 labelled and 1,000 unlabelled rows.
 
     Parameters
     ----------
@@ -123,7 +137,7 @@ def scar_test(
     names : sequence, optional
         Names of the columns; by default those of a data frame, or numbers from 0.
     n_draws : int
-        Draws under labels at random, at least 3. The p-value uses their mean and standard deviation.
+        Draws of folds and landmarks, at least 3. The scores are means over them.
     random_state : int
         Seed.
 
@@ -149,84 +163,50 @@ def scar_test(
             f"scar_test needs at least {_FEWEST} labelled positives and {_FEWEST} unlabelled rows, got "
             f"{len(parts[0])} and {len(parts[1])}"
         )
-    X = MaxAbsScaler().fit_transform(X[np.sort(np.concatenate(parts))])
-    labelled = np.isin(np.sort(np.concatenate(parts)), parts[0])
+    rows = np.sort(np.concatenate(parts))
+    X, labelled = MaxAbsScaler().fit_transform(X[rows]), np.isin(rows, parts[0])
     with single_blas():
-        return _tested(_Table.of(X, int(rng.integers(2**31))), labelled, names, n_draws, rng)
+        h = np.mean([_log_odds_of_the_ends(X, labelled, int(rng.integers(2**31))) for _ in range(n_draws)], axis=0)
+    return _tested(X, h, labelled, names)
 
 
-@dataclass(frozen=True)
-class _Table:
-    """The rows with their keys and features, which are the same for all labels."""
-
-    X: Any
-    keys: np.ndarray
-    features: Any
-
-    @classmethod
-    def of(cls, X: Any, seed: int) -> _Table:
-        keys, count = row_keys(X, seed), X.shape[0]
-        return cls(X, keys, default_features(X, np.ones(count, dtype=bool), np.ones(count), keys, _LANDMARKS))
-
-    def scores(self, target: Mask, fold: Index, used: Mask | None = None) -> Array:
-        """Held-out scores of ``target`` against the other rows that are used."""
-        weight = np.ones(len(target))
-        return cross_fitted(self.X, target, weight, self.keys, fold, used=used, features=self.features)
-
-
-def _tested(
-    table: _Table, labelled: Mask, names: Sequence[Any], n_draws: int, rng: np.random.Generator
-) -> ScarTest:
-    fold = fold_numbers(labelled, table.keys, _FOLDS)
-    z = table.scores(labelled, fold)
-    observed = _area(z, labelled)
-    h = _log_odds_of_the_ends(table, z, labelled, fold)
-    p, u = (h > _SURE) & labelled, (h > _SURE) & ~labelled
-    counts = int(np.count_nonzero(p)), int(np.count_nonzero(u))
-    if min(counts) < _FEWEST:
-        return ScarTest(np.nan, observed, np.nan, {}, *counts)
-    areas = np.empty(n_draws)
-    for k in range(n_draws):
-        drawn = _labels_at_random(h, labelled, counts[1], rng)
-        areas[k] = _area(table.scores(drawn, fold_numbers(drawn, table.keys, _FOLDS)), drawn)
-    spread = max(float(areas.std(ddof=1)), 1e-3) * np.sqrt(1.0 + 1.0 / n_draws)
-    p_value = float(t.sf((observed - areas.mean()) / spread, n_draws - 1))
-    columns: dict[Any, float] = {}
-    if p_value < LEVEL and table.X.shape[1] <= _MOST_COLUMNS:
-        adjusted = _holm(mannwhitneyu(_dense(table.X[p]), _dense(table.X[u]), method="asymptotic").pvalue)
-        order = np.argsort(adjusted, kind="stable")
-        columns = {names[j]: float(adjusted[j]) for j in order if adjusted[j] < LEVEL}
-    return ScarTest(p_value, observed, float(areas.mean()), columns, *counts)
-
-
-def _log_odds_of_the_ends(table: _Table, z: Array, labelled: Mask, fold: Index) -> Array:
-    """h of all rows; 0 if all rows look alike."""
+def _log_odds_of_the_ends(X: Any, labelled: Mask, seed: int) -> Array:
+    """h of all rows, from one draw of folds and landmarks; 0 if all rows look alike."""
+    keys, every, weight = row_keys(X, seed), np.ones(len(labelled), dtype=bool), np.ones(len(labelled))
+    fold = fold_numbers(labelled, keys, _FOLDS)
+    features = default_features(X, every, weight, keys, _LANDMARKS)
+    z = cross_fitted(X, labelled, weight, keys, fold, features=features)
     top = labelled | (z >= np.median(z[labelled]))
     bottom = ~top & (z <= np.quantile(z[~labelled], _BOTTOM))
     if not bottom.any():
         bottom = ~top
-    return table.scores(top, fold, top | bottom) if bottom.any() else np.zeros(len(z))
+    if not bottom.any():
+        return np.zeros(len(z))
+    return cross_fitted(X, top, weight, keys, fold, used=top | bottom, features=features)
 
 
-def _labels_at_random(h: Array, labelled: Mask, positive: int, rng: np.random.Generator) -> Mask:
-    """Labels of as many rows, at random among those with the greatest h.
+def _tested(X: Any, h: Array, labelled: Mask, names: Sequence[Any]) -> ScarTest:
+    looks_positive = h > 0.0
+    p, u = looks_positive & labelled, looks_positive & ~labelled
+    counts = int(np.count_nonzero(p)), int(np.count_nonzero(u))
+    if min(counts) < _FEWEST:
+        return ScarTest(np.nan, np.nan, np.nan, {}, *counts)
+    observed, bound = _area(h[p], h[u]), 1.0 - 0.5 * _POSITIVE
+    # the spread at an area of 1/2: greater than at the bound, unless H has over twice as many rows of P as of U
+    spread = np.sqrt((sum(counts) + 1.0) / (12.0 * counts[0] * counts[1]))
+    p_value = float(norm.sf((observed - bound) / spread))
+    columns: dict[Any, float] = {}
+    if p_value < LEVEL and X.shape[1] <= _MOST_COLUMNS:
+        adjusted = _holm(mannwhitneyu(_dense(X[p]), _dense(X[u]), method="asymptotic").pvalue)
+        order = np.argsort(adjusted, kind="stable")
+        columns = {names[j]: float(adjusted[j]) for j in order if adjusted[j] < LEVEL}
+    return ScarTest(p_value, observed, bound, columns, *counts)
 
-    ``positive`` unlabelled rows were taken for positive; the share drawn is that of a sample in which so many were.
-    """
-    count, unlabelled = int(np.count_nonzero(labelled)), h[~labelled]
-    share = rng.beta(positive + 0.5, len(unlabelled) - positive + 0.5)
-    rows = np.flatnonzero(h >= np.quantile(unlabelled, 1.0 - share))
-    if len(rows) <= count:  # some of the rows drawn must stay unlabelled
-        rows = np.argsort(-h, kind="stable")[: count + max(1, positive)]
-    drawn = np.zeros(len(h), dtype=bool)
-    drawn[rng.choice(rows, count, replace=False)] = True
-    return drawn
 
-
-def _area(z: Array, labelled: Mask) -> float:
+def _area(labelled: Array, unlabelled: Array) -> float:
     """The share of pairs in which the labelled row has the higher score, equal scores half."""
-    above = mannwhitneyu(z[labelled], z[~labelled], method="asymptotic").statistic
-    return float(above / (np.count_nonzero(labelled) * np.count_nonzero(~labelled)))
+    above = mannwhitneyu(labelled, unlabelled, method="asymptotic").statistic
+    return float(above / (len(labelled) * len(unlabelled)))
 
 
 def _holm(p_values: Array) -> Array:

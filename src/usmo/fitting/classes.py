@@ -23,6 +23,7 @@ from usmo.fitting.specification import Specification
 from usmo.fitting.warm_up import compile_kernel_solvers
 from usmo.kernels.leaf_matrix import kernel_matrix
 from usmo.kernels.matrix import KernelMatrix
+from usmo.kernels.threads import single_blas
 from usmo.solvers import blocks, starts
 
 
@@ -36,9 +37,10 @@ def fit_classes(table: Table, problems: list[Problem], spec: Specification) -> l
     kernel = kernel_matrix(table.X, spec.kernel)
     spec = replace(spec, solver="auto", max_iter=-1, max_time=None, checkpoint=None)
     hardest = max(problems, key=lambda problem: float(problem.c.max()))
-    psd = check_kernel(hardest, kernel)
-    solutions = _solve_classes(problems, hardest, kernel, spec, psd)
-    return certified_fits(problems, solutions, kernel, spec, psd)
+    with single_blas():  # as in fit_kernel
+        psd = check_kernel(hardest, kernel)
+        solutions = _solve_classes(problems, hardest, kernel, spec, psd)
+        return certified_fits(problems, solutions, kernel, spec, psd)
 
 
 def _solve_classes(

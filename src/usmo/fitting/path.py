@@ -24,6 +24,7 @@ from usmo.fitting.warm_up import compile_kernel_solvers
 from usmo.kernels.leaf_matrix import kernel_matrix
 from usmo.kernels.matrix import KernelMatrix
 from usmo.kernels.row_blocks import ArrayFeatures, Features, as_features
+from usmo.kernels.threads import single_blas
 from usmo.solvers import blocks
 
 
@@ -69,9 +70,10 @@ def _kernel_path(problems: list[Problem], kernel: KernelMatrix, spec: Specificat
     if kernel.kernel.name == "linear":
         return _linear_path(problems, ArrayFeatures(kernel.X), spec)
     hardest = max(problems, key=lambda problem: float(problem.c.max()))
-    psd = check_kernel(hardest, kernel)
-    solutions = _solve_path(problems, hardest, kernel, spec, psd)
-    return certified_fits(problems, solutions, kernel, spec, psd)
+    with single_blas():  # as in fit_kernel
+        psd = check_kernel(hardest, kernel)
+        solutions = _solve_path(problems, hardest, kernel, spec, psd)
+        return certified_fits(problems, solutions, kernel, spec, psd)
 
 
 def certified_fits(

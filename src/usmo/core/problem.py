@@ -15,6 +15,7 @@ It is the regularised empirical risk, divided by 2λ.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -57,7 +58,7 @@ class Problem:
         """Σb / Σc; the class prior in the paper's problem."""
         return self.total / exact_sum(self.c)
 
-    @property
+    @cached_property
     def rows(self) -> Index:
         """Rows of the table that the problem uses."""
         return np.union1d(self.b_rows, self.c_rows)

@@ -18,6 +18,7 @@ from usmo.kernels.maps import FourierMap, NystroemMap, choose_landmarks, mapped_
 from usmo.kernels.matrix import KernelMatrix
 from usmo.kernels.row_blocks import ArrayFeatures
 from usmo.kernels.row_sampling import distinct_rows
+from usmo.kernels.threads import single_blas
 from usmo.solvers.stopping import Progress
 
 _COMPARED = 4000
@@ -70,8 +71,10 @@ def fit_approximate(
     """Fit on mapped features, and compare with an exact fit on a sample; ``weight`` is that of the rows of X."""
     assert spec.kernel is not None
     assert spec.approximation is not None
-    mapped, landmarks = feature_map(X, problem.rows, spec, weight)
-    fit = fit_features(problem, mapped_features(X, mapped), spec, progress=progress)
+    with single_blas():  # as in fit_kernel
+        mapped, landmarks = feature_map(X, problem.rows, spec, weight)
+        features = mapped_features(X, mapped)
+    fit = fit_features(problem, features, spec, progress=progress)
     comparison = compare(problem, X, spec.kernel, spec.approximation, mapped, spec.tol, spec.seed)
     return ApproximateFit(fit, mapped, landmarks, comparison)
 

@@ -38,7 +38,7 @@ _HELD = 2**27
 solver reads them many times, and takes half as long. They are rounded after they are computed, so that f changes by
 some 1e-7 of ‖w‖."""
 
-_BLOCK = 1024
+_BLOCK = 512
 """Rows that a thread maps at once. 8,192 rows with the threads of BLAS take 1.2 to 2 times as long."""
 
 _PER_LANDMARK = 10

@@ -29,7 +29,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from usmo.core.arrays import Array, Index, exact_sum
+from usmo.core.arrays import Array, Index, exact_sum, union_of_rows
 from usmo.core.problem import Problem
 
 ClassWeight = Literal["balanced"] | Mapping[Any, float] | None
@@ -109,9 +109,9 @@ def _merged(parts: list[tuple[Index, Array]], b: Array) -> tuple[Index, Array, A
     """``c_rows``, b and c; a row that is in several parts has the sum."""
     if len(parts) == 1:
         return parts[0][0], b, parts[0][1]
-    rows, place = np.unique(np.concatenate([rows for rows, _ in parts]), return_inverse=True)
-    c = np.bincount(place, weights=np.concatenate([c for _, c in parts]), minlength=len(rows))
-    return rows, b, np.asarray(c, dtype=np.float64)
+    rows = union_of_rows(*(rows for rows, _ in parts))
+    c = np.bincount(np.concatenate([rows for rows, _ in parts]), weights=np.concatenate([c for _, c in parts]))
+    return rows, b, np.asarray(c[rows], dtype=np.float64)
 
 
 def pu_problem(

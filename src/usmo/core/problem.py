@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from usmo.core.arrays import Array, Index, exact_difference, exact_sum
+from usmo.core.arrays import Array, Index, exact_difference, exact_sum, union_of_rows
 from usmo.core.certificate import Certificate
 from usmo.core.dual import DualPoint, bias, loss, repaired
 from usmo.core.shards import Partial
@@ -61,7 +61,7 @@ class Problem:
     @cached_property
     def rows(self) -> Index:
         """Rows of the table that the problem uses."""
-        return np.union1d(self.b_rows, self.c_rows)
+        return union_of_rows(self.b_rows, self.c_rows)
 
     def at(self, sigma: Array) -> DualPoint:
         """The point σ of the dual."""

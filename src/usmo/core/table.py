@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
-from usmo.core.arrays import Array, Index
+from usmo.core.arrays import Array, Index, union_of_rows
 from usmo.core.labels import Part, Risk, label_problem, refuse_unbounded
 from usmo.core.problem import Problem
 from usmo.core.targets import LabelRule
@@ -49,7 +49,7 @@ class Table:
     @property
     def rows(self) -> Index:
         """The rows of positive weight."""
-        return np.union1d(np.union1d(self.labelled, self.unlabelled), self.negatives)
+        return union_of_rows(self.labelled, self.unlabelled, self.negatives)
 
     @classmethod
     def of(cls, X: Any, y: Any, rule: LabelRule, sample_weight: Any, *, square: bool) -> Table:

@@ -118,7 +118,10 @@ def intercept(z: Array, c: Array, target: float, guess: float) -> float:
         whole = width > 2.0**60
         low, high = (-np.inf, np.inf) if whole else (guess - width, guess + width)
         below, count = _window(z, c, low, high, kinks, sizes)
-        if count > most and not whole and below < target - rounding:
+        if not whole and not below < target - rounding <= below + float(sizes[:count].sum()):
+            width *= 16.0
+            continue
+        if count > most and not whole:
             low, high = _narrowed(kinks[:count], sizes[:count], low, high, target - rounding - below)
             below, count = _window(z, c, low, high, kinks, sizes)
             most = 2 * z.size  # if a gap between kinks ends outside, the next window is not narrowed

@@ -20,7 +20,7 @@ from usmo.core.dual import ROUNDING
 from usmo.core.problem import Problem
 from usmo.core.solution import Solution
 from usmo.kernels.bounded import BoundedProducts
-from usmo.kernels.kept import WORTH_KEEPING, KeptRows
+from usmo.kernels.kept import KeptRows
 from usmo.kernels.matrix import KernelMatrix
 
 _LARGE = 2e9
@@ -95,7 +95,7 @@ def _kept_members(problem: Problem, kept: KeptRows, support: Index, n_rows: int)
     place = np.full(n_rows, -1)
     place[problem.c_rows] = np.arange(problem.n)
     members, n = place[support], problem.n
-    if kept.matrix.X.shape[1] < WORTH_KEEPING or len(problem.rows) > n or members.min(initial=0) < 0:
+    if not kept.saves_time or len(problem.rows) > n or members.min(initial=0) < 0:
         return None
     anew = len(support) * (n - 0.5 * len(support))
     return members if kept.missing(members) * n < _READ_BELOW * anew else None

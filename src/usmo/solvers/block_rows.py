@@ -16,7 +16,7 @@ from usmo.core.arrays import Array, Index
 from usmo.core.problem import Problem
 from usmo.core.shards import LocalShards, PerShard, Shards, SubShards
 from usmo.core.solution import EvaluatedPoint
-from usmo.kernels.kept import WORTH_KEEPING, KeptRows
+from usmo.kernels.kept import KeptRows
 from usmo.kernels.matrix import KernelMatrix, SourceRows, stacked
 from usmo.solvers.block_shards import BlockShard, Conditions, merged_conditions
 from usmo.solvers.row_cache import Slots
@@ -115,7 +115,7 @@ class BlockRows:
     @property
     def reads_again(self) -> bool:
         """Whether the certificate takes less time if it reads kernel rows from the cache."""
-        return self.kept is not None and self.kept.matrix.X.shape[1] >= WORTH_KEEPING
+        return self.kept is not None and self.kept.saves_time
 
     @property
     def holds(self) -> int:

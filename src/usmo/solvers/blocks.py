@@ -8,7 +8,7 @@ It steps on these rows alone until their own violation is a fraction of the oute
 Cached rows come first: new kernel rows are computed only when the cached ones hold less than a share of the violation.
 
 The start solves a sixth of the rows (recursively), extends the decision function to all rows, and thresholds it at
-±1, which gives the final σ of most rows. The kernel rows computed are then those of the non-zero σ plus a tenth of n.
+±1, which gives the final σ of most rows. The kernel rows computed are then those of the non-zero σ and a few more.
 Only the rows nearest a threshold are cached on the way, unless the certificate can use the others. Measured on 8
 problems of 10,000 rows (``python -m benchmarks.starts``):
 

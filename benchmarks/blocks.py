@@ -28,7 +28,7 @@ from usmo.core.problem import Problem
 from usmo.fitting import kernel as fitting
 from usmo.fitting.warm_up import compile_kernel_solvers
 from usmo.kernels.matrix import KernelMatrix
-from usmo.kernels.tiles import rbf_block
+from usmo.kernels.tiles import add_rows, rbf_block, rbf_sums
 from usmo.solvers import block_shards, blocks
 
 LAMBDAS = (1e-3, 1e-4, 1e-5)
@@ -87,6 +87,31 @@ def figure_tiles() -> None:
         low = [x.astype(np.float32) for x in (A, B, a2, b2)]
         single = best_time(lambda low=low, d=d: rbf_block(*low, 1 / d), 15)
         print(f"  d {d:4d}: {theirs / ours:5.2f} × faster (promised {promised}); float32 {theirs / single:.2f} ×")
+
+
+def figure_kept() -> None:
+    print("2,048 kernel rows of 20,000 float32 values: computed again, or kept and read, in milliseconds")
+    for d in (9, 63, 123, 703):
+        again, kept = kept_seconds(d)
+        print(f"  d {d:4d}: computed again {1e3 * again:.0f}, kept {1e3 * kept:.0f}")
+
+
+def kept_seconds(d: int) -> tuple[float, float]:
+    """Seconds for two sums over kernel rows computed again, and what keeping them for these sums costs more."""
+    X = (np.random.default_rng(0).normal(size=(20_000, d)) / np.sqrt(d)).astype(np.float32)
+    norms, slots = np.einsum("ij,ij->i", X, X), np.arange(2048)
+
+    def summed(columns: int) -> float:
+        weights = np.ones((2048, columns))
+        take = lambda part: (X[part], norms[part])  # noqa: E731
+        return best_time(lambda: rbf_sums(take, 20_000, X[:2048], norms[:2048], 1.0, weights))
+
+    def read(lines: int) -> float:
+        return best_time(lambda: add_rows(np.zeros((lines, 20_000)), rows, slots, np.ones((lines, 2048))))
+
+    rows = rbf_block(X[:2048], X, norms[:2048], norms, 1.0)
+    written = best_time(lambda: rbf_block(X[:2048], X, norms[:2048], norms, 1.0))
+    return summed(2), written + read(1) - summed(1) + read(2)
 
 
 def figure_rivals() -> None:
@@ -263,8 +288,8 @@ def figure_shares() -> None:
 
 
 FIGURES = {
-    "rows": figure_rows, "tiles": figure_tiles, "rivals": figure_rivals, "sklearnex": figure_sklearnex,
-    "qp": figure_qp, "mnist": figure_mnist,
+    "rows": figure_rows, "tiles": figure_tiles, "kept": figure_kept, "rivals": figure_rivals,
+    "sklearnex": figure_sklearnex, "qp": figure_qp, "mnist": figure_mnist,
     "path": figure_path, "growth": figure_growth, "compile": figure_compile, "shares": figure_shares,
 }  # fmt: skip
 

@@ -31,7 +31,8 @@ class Certificate:
         Float type of the kernel values. Large Gaussian fits are certified in float32: each decision value has a bound
         on its rounding error (:mod:`usmo.kernels.bounded`), and rows that these bounds do not keep away from every
         kink of their loss are computed again in float64. Primal and dual value are then float32 sums. On wide tables
-        kernel rows that are still in memory are used if they agree with new ones on a sample.
+        kernel rows that are still in memory are used, if the decision values that they give agree with those computed
+        from the table on a sample of 512 rows.
     rounding : float
         The most that rounding of float32 kernel values can add to the gap; 0 for "float64".
     """

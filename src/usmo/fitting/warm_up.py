@@ -53,6 +53,7 @@ def compile_linear_solver() -> None:
     """Compile the loops over rows of the interior point, or load them from Numba's cache."""
     with announced_compilation():
         interior.warm_up()
+        dense_loops.warm_up()
 
 
 @cache

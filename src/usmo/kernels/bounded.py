@@ -51,9 +51,10 @@ class Bounded(NamedTuple):
 
 
 class ErrorBound:
-    """The bound above for sums over rows with these squared norms, ``members``, with weights α.
+    """The bound above for sums Σ α·k over some rows, given by their squared norms.
 
-    ``columns`` are the weights of the two sums: Σ α·k, and the one that its error is bounded by.
+    ``columns`` holds the weights of two sums over the kernel values: α, whose sum is wanted, and the weights of the sum
+    that bounds its error.
     """
 
     def __init__(self, squares: Array, alpha: Array, table_columns: int) -> None:
@@ -64,7 +65,7 @@ class ErrorBound:
         self.columns = np.stack([alpha, np.abs(alpha) * (squares + self.middle)], axis=1)
 
     def of(self, sums: Array, squares: Array) -> Bounded:
-        """The first sum of rows with these squared norms, and the bound on its error."""
+        """The wanted sum and the bound on its error, from both sums at rows with these squared norms."""
         a2 = squares.astype(np.float64)
         most = self.unit * (a2 + self.largest)  # of the exponents of a row
         curved = np.expm1(np.minimum(most, 1.0)) / np.maximum(np.minimum(most, 1.0), _LEAST)

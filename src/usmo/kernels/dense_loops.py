@@ -29,7 +29,7 @@ def suits_loops(X: Any) -> bool:
 
 
 def piece_rows(n_rows: int) -> int:
-    """The rows of a piece of a table of so many rows."""
+    """How many rows a piece has, for a table with this many rows."""
     return max(1, -(-n_rows // _PIECES))
 
 
@@ -80,7 +80,7 @@ def write_centred(
 
 @compiled
 def mark_varying(X: Array, first: int, last: int, out: Array) -> None:
-    """Mark the columns in which a row differs from the first."""
+    """Mark the columns in which one of these rows differs from the first row of the table."""
     for i in range(first, last):
         for j in range(X.shape[1]):
             out[j] |= X[i, j] != X[0, j]

@@ -13,8 +13,8 @@ from usmo.kernels.tiles import add_rows
 
 _WORTH_KEEPING = 60
 """Columns of a table from which kernel rows are kept for the certificate. To keep and read 2,048 rows of 20,000 values
-takes 30 to 50 ms, to compute them again 22 ms at 9 columns, 43 at 63, 68 at 123 and 315 at 703 (``python -m benchmarks.blocks
-kept``)."""
+takes 30 to 50 ms, to compute them again 22 ms at 9 columns, 43 at 63, 68 at 123 and 315 at 703
+(``python -m benchmarks.blocks kept``)."""
 
 
 class KeptRows(NamedTuple):

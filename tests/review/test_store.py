@@ -93,6 +93,27 @@ def test_writers_at_once_lose_and_double_nothing(path):
         assert len(store.history()) == 60
 
 
+def test_a_new_file_that_another_writer_holds_is_waited_for(path):
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(0.2, other.execute, ["ROLLBACK"])
+    release.start()
+    with Store(path) as store:
+        store.record([1], [1])
+        assert len(store.history()) == 1
+    release.join()
+    other.close()
+
+
+def test_a_file_that_stays_locked_is_refused(path, monkeypatch):
+    monkeypatch.setattr("usmo.review.store._BUSY_SECONDS", 0.05)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match="cannot be used .database is locked"):
+        Store(path)
+    other.close()
+
+
 def test_kills_lose_no_confirmed_request_and_leave_no_half(path):
     Store(path).close()
     confirmed = []

@@ -15,6 +15,7 @@ import json
 import os
 import sqlite3
 import threading
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -26,6 +27,8 @@ _APPLICATION_ID = 0x75736D6F  # "usmo"
 _FORMAT = 1
 _BUSY_SECONDS = 60.0
 """How long a writer waits for others. A decision takes some milliseconds."""
+_RETRY_SECONDS = 0.005
+"""Pause between attempts to set the journal mode."""
 
 _SCHEMA = f"""
 PRAGMA application_id = {_APPLICATION_ID};
@@ -132,7 +135,8 @@ class Store:
             raise
 
     def _prepare(self, fingerprint: Mapping[str, str] | None) -> None:
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        self._keep_a_write_ahead_log()
+        for pragma in ("synchronous=FULL", "foreign_keys=ON"):
             self._connection.execute(f"PRAGMA {pragma}")
         if self._is_empty():  # only then is the lock of writers needed: they may be busy
             with self._transaction() as connection:
@@ -149,6 +153,18 @@ class Store:
             raise StoreError(f"{self.path} is a {what}, this version reads reviews of format {_FORMAT}")
         if fingerprint is not None:
             refuse_other_table(_get(self._connection, "fingerprint", {}), fingerprint, str(self.path))
+
+    def _keep_a_write_ahead_log(self) -> None:
+        """Set the journal mode. SQLite does not wait for others here, who may be opening the same new file."""
+        last_try = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > last_try:
+                    raise
+            time.sleep(_RETRY_SECONDS)
 
     def _is_empty(self) -> bool:
         return not self._connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]

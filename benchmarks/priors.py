@@ -30,7 +30,9 @@ from usmo.priors.scores import ScorePrior
 
 TABLES = [name for name in SMALL if name not in ("heart", "house")] + [*LARGE, "digits", "breast cancer"]
 """Without heart and house, whose rows are also in heart-statlog and house-votes."""
-ESTIMATORS = {name: estimator for name, estimator in ALL.items() if name not in (*NEED_NEGATIVES, "grouped")}
+NOT_AT_RANDOM = ("grouped", "class-structure")
+"""Estimators for labels that are not at random."""
+ESTIMATORS = {name: each for name, each in ALL.items() if name not in (*NEED_NEGATIVES, *NOT_AT_RANDOM)}
 """Those that see what all see; ``benchmarks.random`` has the others."""
 HARD = ("liverDisorders", "poker-hand")
 """Tables on which no classifier measured has an AUC of 0.7."""
@@ -104,11 +106,15 @@ def problems(draws: Sequence[int], tables: Sequence[str] = TABLES) -> list[Probl
 _last_table = lru_cache(maxsize=1)(table)
 
 
+def draw_of(name: str, prior: float, scenario: str, k: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """The numbers of the rows of a problem, which are labelled, and the true prior."""
+    return draw(_last_table(name)[1], prior, scenario, 1000 * k + int(100 * prior))
+
+
 def sample(name: str, prior: float, scenario: str, k: int) -> tuple[np.ndarray, np.ndarray, float]:
     """The rows of a problem, which are labelled, and the true prior."""
-    X, y = _last_table(name)
-    rows, labelled, true = draw(y, prior, scenario, 1000 * k + int(100 * prior))
-    Z = X[rows]
+    rows, labelled, true = draw_of(name, prior, scenario, k)
+    Z = _last_table(name)[0][rows]
     return np.asarray(Z.todense() if sparse.issparse(Z) else Z, dtype=float), labelled, true
 
 

@@ -89,8 +89,11 @@ def pool_of(name: str) -> Pool:
     return Pool(X, truth, logit(np.clip(share, 0.002, 0.998)), X[:, best], means.predict(Z))
 
 
-def draw(name: str, mechanism: str, seed: int, held_out: float = 0.0) -> Draw:
-    """A sample of the table, its labels by the mechanism, and a share of the table kept apart."""
+def draw(name: str, mechanism: str, seed: int, held_out: float = 0.0, prior: float | None = None) -> Draw:
+    """A sample of the table, its labels by the mechanism, and a share of the table kept apart.
+
+    The prior is by default one of ``PRIORS``, by the seed.
+    """
     if mechanism not in MECHANISMS:
         raise ValueError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {mechanism!r}")
     pool = pool_of(name)
@@ -98,7 +101,7 @@ def draw(name: str, mechanism: str, seed: int, held_out: float = 0.0) -> Draw:
     rng = np.random.default_rng([seed, 1])
     order = rng.permutation(len(pool.truth))
     apart, rest = np.split(order, [int(held_out * len(order))])
-    prior = PRIORS[seed % len(PRIORS)]
+    prior = PRIORS[seed % len(PRIORS)] if prior is None else prior
     positive, negative = rest[pool.truth[rest]], rest[~pool.truth[rest]]
     size = int(min(MOST_ROWS, len(positive) / prior, len(negative) / (1 - prior)))
     hits = round(prior * size)

@@ -25,10 +25,13 @@ METHODS = (
     "dedpul",
     "known-negatives",
     "negatives-only",
+    "class-structure",
     "grouped",
     "PULSNAR",
 )
 """Those that use the same scores follow one another."""
+WITH_INTERVAL = ("consensus", "class-structure", "grouped", "best-bin")
+"""Of the others the interval needs no bootstrap, or there is none."""
 NEGATIVES = 50
 
 
@@ -41,7 +44,7 @@ def estimate(method: str, sample: Draw, seed: int) -> tuple[float, float, float,
     if method in NEED_NEGATIVES:
         negatives = np.flatnonzero(~sample.truth)
         y[np.random.default_rng(seed).choice(negatives, min(NEGATIVES, len(negatives) // 2), replace=False)] = -1
-    own: dict[str, Any] = {} if method in ("consensus", "grouped", "best-bin") else {"n_bootstrap": 0}
+    own: dict[str, Any] = {} if method in WITH_INTERVAL else {"n_bootstrap": 0}
     model = ESTIMATORS[method](scenario="censored", **own).fit(sample.X, y)
     ends = model.interval_ if method != "dedpul" else (np.nan, np.nan)
     return model.prior_, *ends, sample.prior

@@ -106,7 +106,7 @@ def test_prior_tests_the_labels_and_says_so(bank, capfd):
     assert main(["prior", str(bank / "bank.csv"), *LABELS, "--method", "best-bin"]) == 0
     assert "labels are" in capfd.readouterr().err
     found = json.loads(called(capfd, "prior", bank / "bank.csv", *LABELS, "--method", "best-bin", "--json"))
-    assert set(found["labels_at_random"]) == {"p_value", "columns"}
+    assert set(found["labels_at_random"]) == {"p_value", "prior", "prior_given", "largest_prior", "columns"}
 
 
 def test_fit_inspect_predict_report(bank, ranking, tmp_path, capfd):

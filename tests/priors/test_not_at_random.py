@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from usmo.priors import Consensus, Grouped, KnownNegatives, NegativesOnly
+from usmo.priors import ClassStructure, Consensus, Grouped, KnownNegatives, NegativesOnly
 
 
 def overlapping(seed=0, n=1500, prior=0.3, distance=1.5):
@@ -94,6 +94,38 @@ def test_one_group_gives_the_default_estimate():
     X, y, _ = two_kinds(1, (0.5, 0.5))
     one = Grouped(most_groups=1, repeats=2, n_bootstrap=0).fit(X, y)
     assert one.prior_ == pytest.approx(Consensus(repeats=2, n_bootstrap=0).fit(X, y).prior_)
+
+
+def by_the_score(seed, prior, strength):
+    """Two classes in five columns; a label is the likelier the farther a positive is from the negatives."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random(1000) < prior
+    X = rng.normal(size=(1000, 5))
+    X[truth] += 1.4
+    chance = 1 / (1 + np.exp(-strength * (X.sum(axis=1) - 8.0)))
+    return X, (truth & (rng.random(1000) < chance)).astype(int), truth.mean()
+
+
+def test_rows_that_look_positive_are_counted_where_obvious_positives_are_labelled():
+    for seed in range(3):
+        X, y, true = by_the_score(seed, 0.4, 1.0)
+        plain = Consensus(scenario="censored", repeats=3, n_bootstrap=5).fit(X, y)
+        model = ClassStructure(scenario="censored", repeats=3, n_bootstrap=5).fit(X, y)
+        assert plain.prior_ < true - 0.05
+        assert abs(model.prior_ - true) < abs(plain.prior_ - true)
+        assert plain.interval_[1] < model.interval_[1]
+        assert model.interval_[0] < true < model.interval_[1] + 0.02
+        least = 0.7 * model.diagnostics_["looks_positive"]
+        assert model.prior_ >= y.mean() + (1 - y.mean()) * least - 1e-9
+
+
+def test_class_structure_is_the_default_where_labels_are_at_random():
+    X, y, true = by_the_score(0, 0.4, 0.0)
+    plain, model = (
+        cls(repeats=3, n_bootstrap=5, scenario="censored").fit(X, y) for cls in (Consensus, ClassStructure)
+    )
+    assert model.prior_ == pytest.approx(plain.prior_)
+    assert abs(model.prior_ - true) < 0.1
 
 
 def test_a_table_that_says_nothing_does_not_identify_the_prior():

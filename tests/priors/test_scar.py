@@ -1,11 +1,13 @@
 """The test of labels at random: its level, its power, the columns it names, and what it cannot tell."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from usmo.priors import scar_test
-from usmo.priors.scar import ScarTest, _area, _holm, _tested
+from usmo.priors.scar import ScarTest, _holm
 
 
 def table(seed, n=500, prior=0.4):
@@ -42,31 +44,35 @@ def test_twenty_labels_that_stop_at_a_sharp_limit_are_enough():
     assert scar_test(X, np.isin(np.arange(len(X)), far)).differs
 
 
-def scores_with_negatives(positive):
-    """300 labelled and 1,000 unlabelled rows that look positive: a share like the labelled ones, the others less."""
-    like_labelled = np.linspace(2.0, 3.0, 300)
-    rows = round(positive * 1000)
-    h = np.concatenate([like_labelled, np.linspace(2.0, 3.0, rows), np.linspace(0.5, 1.5, 1000 - rows)])
-    return _tested(h[:, None], h, np.arange(len(h)) < 300, ["h"])
+def test_with_the_prior_few_positives_are_no_sign():
+    found = []
+    for seed in range(5):
+        X, truth, rng = table(seed, n=900, prior=0.06)
+        X[truth, :2] -= 1.0  # overlapping classes
+        y = truth & (rng.random(len(truth)) < 0.5)
+        found.append(scar_test(X, y, prior=truth.mean(), scenario="censored", random_state=seed))
+    assert sum(test.differs for test in found) == 0
+    assert all(test.largest_prior > 0.06 for test in found)
 
 
-def test_negatives_among_the_rows_that_look_positive_are_no_sign_unless_they_prevail():
-    for positive in (1.0, 0.8, 0.6):
-        test = scores_with_negatives(positive)
-        assert test.statistic == pytest.approx(1 - positive / 2)
-        assert not test.differs
-    assert scores_with_negatives(0.4).differs
-    assert (test.labelled, test.unlabelled) == (300, 1000)
-
-
-def test_the_p_value_is_one_half_at_the_bound_and_needs_more_of_a_small_sample():
-    test = scores_with_negatives(0.6)
-    assert test.expected == pytest.approx(0.7)
-    assert test.p_value == pytest.approx(0.5, abs=1e-6)
-    h = np.concatenate([np.linspace(2.0, 3.0, 6), np.linspace(2.0, 3.0, 4), np.linspace(0.5, 1.5, 6)])
-    small = _tested(h[:, None], h, np.arange(16) < 6, ["h"])
-    assert small.statistic > scores_with_negatives(0.4).expected
-    assert not small.differs
+@pytest.mark.parametrize("scenario", ["case-control", "censored"])
+def test_with_the_prior_obvious_positives_are_found(scenario):
+    X, truth, rng = table(3, n=900)
+    obvious = X[:, 0] + X[:, 1]
+    y = truth & (rng.random(len(truth)) < 1 / (1 + np.exp(-3 * (obvious - 6.0))))
+    prior = truth.mean() if scenario == "censored" else truth[~y].mean()
+    test = scar_test(X, y, prior=prior, scenario=scenario)
+    assert test.differs
+    assert test.largest_prior < prior
+    assert test.statistic > test.expected
+    assert f"if the share of positives is {prior:.3g}" in test.sentence
+    unknown = scar_test(X, y, scenario=scenario)
+    assert unknown.largest_prior == test.largest_prior
+    assert unknown.differs
+    share = 0.7 * unknown.unlabelled / (~y).sum()
+    implied = y.mean() + (1 - y.mean()) * share if scenario == "censored" else share
+    assert unknown.prior == pytest.approx(implied)
+    assert f"at most {test.largest_prior:.2g}, and more rows look positive" in unknown.sentence
 
 
 def test_sparse_rows_frames_and_seeds():
@@ -82,16 +88,27 @@ def test_sparse_rows_frames_and_seeds():
 
 
 def test_words_follow_the_result_and_say_what_is_not_seen():
-    at_random = ScarTest(0.4, 0.5, 0.5, {}, 20, 40)
+    at_random = ScarTest(0.4, 0.3, 0.4, {}, 20, 40, 0.5, 0.3, False)
     assert not at_random.differs
     assert at_random.sentence == "No sign that the labels are not at random (p = 0.40)."
     assert "cannot see positives that look like negatives" in str(at_random)
-    found = ScarTest(0.003, 0.7, 0.5, {"year": 0.01}, 20, 40)
+    assert "Negatives of a kind that looks positive" in str(at_random)
+    known = replace(at_random, given=True)
+    assert known.sentence == (
+        "No sign that the labels are not at random if the share of positives is 0.3 (p = 0.40). Labels "
+        "at random allow a share of positives of at most 0.5."
+    )
+    assert "Negatives of a kind" not in str(known)
+    found = ScarTest(0.003, 0.7, 0.5, {"year": 0.01}, 20, 40, 0.1, 0.3, False)
     assert found.sentence.startswith(
-        "There are signs that the labels are not at random (p = 0.003): labelled rows differ"
+        "There are signs that the labels are not at random (p = 0.003): labels at random allow a share of positives of "
+        "at most 0.1, and more rows look positive."
     )
     assert "most in year" in found.sentence
-    unknown = ScarTest(np.nan, np.nan, np.nan, {}, 2, 40)
+    assert replace(found, given=True).sentence.startswith(
+        "The labels are not at random if the share of positives is 0.3 (p = 0.003): labels at random allow"
+    )
+    unknown = ScarTest(np.nan, np.nan, np.nan, {}, 2, 40, 1.0, 0.1, False)
     assert not unknown.differs
     assert "cannot be told" in unknown.sentence
 
@@ -99,6 +116,7 @@ def test_words_follow_the_result_and_say_what_is_not_seen():
 def test_rows_that_all_look_alike_give_no_p_value():
     test = scar_test(np.ones((40, 2)), np.arange(40) < 10, n_draws=3)
     assert np.isnan(test.p_value)
+    assert test.largest_prior == 1.0
 
 
 def test_errors_name_the_argument():
@@ -107,13 +125,18 @@ def test_errors_name_the_argument():
         scar_test(X, truth, n_draws=1)
     with pytest.raises(ValueError, match="at least 5 labelled positives"):
         scar_test(X, np.arange(50) < 3)
+    with pytest.raises(ValueError, match=r"prior must be a number between 0 and 1, or None; got 1\.5"):
+        scar_test(X, truth, prior=1.5)
+    with pytest.raises(ValueError, match=r"between 0\.\d+ and 1 \(labelled rows and all rows but .*; got 0\.01"):
+        scar_test(X, truth, prior=0.01, scenario="censored")
+    y = np.repeat([1, 0, -1], [10, 30, 10])
+    with pytest.raises(ValueError, match=r"between 0\.2 and 0\.8 .*; got 0\.9"):
+        scar_test(X, y, prior=0.9, scenario="censored")
+    with pytest.raises(ValueError, match="scenario"):
+        scar_test(X, truth, scenario="other")
     with pytest.raises(ValueError, match="names must have one name per column, 3; got 1"):
         scar_test(X, truth, names=["a"])
 
 
-def test_area_and_holm_by_brute_force():
-    rng = np.random.default_rng(0)
-    z, labelled = rng.integers(0, 4, 16).astype(float), np.arange(16) < 7
-    P, U = z[labelled, None], z[None, ~labelled]
-    assert _area(z[labelled], z[~labelled]) == pytest.approx((P > U).mean() + 0.5 * (P == U).mean())
+def test_p_values_are_adjusted_for_their_number():
     np.testing.assert_allclose(_holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])

@@ -15,6 +15,7 @@ from tests.report.pages import page_of
 from usmo import PUSVC, LinearPUSVC
 from usmo.estimators.counts import expected_positives
 from usmo.report import build, page, refits, write
+from usmo.report.refits import labels_test
 from usmo.system.words import quantity
 
 KINDS = {
@@ -58,6 +59,13 @@ def test_of_a_censored_sample_the_known_rows_are_part_of_the_share(rows):
     expected = round(0.5 * len(known) - known.sum())
     assert f"About {expected} of the {(~known).sum()} unlabelled rows" in page_of(censored, X, known).text
     assert expected_positives(0.1, 40, 120, "censored") == 0.0
+
+
+def test_a_prior_that_leaves_no_unlabelled_row_positive_does_not_go_into_the_test_of_the_labels():
+    X, known = np.random.default_rng(0).normal(size=(25, 2)), np.arange(25) < 7
+    for prior, given in ((7 / 25, False), (0.5, True)):
+        model = PUSVC(prior, scenario="censored").fit(X, known)
+        assert labels_test(model, X, known.astype(int)).given is given
 
 
 @pytest.mark.parametrize(("p", "n"), [(1, 1), (1, 3), (2, 2), (5, 1), (3, 40)])

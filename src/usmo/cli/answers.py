@@ -121,5 +121,10 @@ def marked_sentence(counts: Counts) -> str:
 
 def as_json_test(test: ScarTest) -> dict[str, Any]:
     """The test of labels at random, for JSON."""
-    p_value = None if np.isnan(test.p_value) else test.p_value
-    return {"p_value": p_value, "columns": {str(name): value for name, value in test.columns.items()}}
+    return {
+        "p_value": None if np.isnan(test.p_value) else test.p_value,
+        "prior": test.prior,
+        "prior_given": test.given,
+        "largest_prior": test.largest_prior,
+        "columns": {str(name): value for name, value in test.columns.items()},
+    }

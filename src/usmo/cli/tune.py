@@ -44,8 +44,9 @@ def prior(
             estimates[name] = {"prior": value, "interval": list(interval)}
             messages.say(f"{name} is done")
         test = labels_test(
-            None, task.X, task.y, task.encoder.get_feature_names_out().tolist(), row_groups=task.groups
-        )
+            None, task.X, task.y, task.encoder.get_feature_names_out().tolist(), row_groups=task.groups,
+            scenario=scenario,
+        )  # fmt: skip
         if as_json:
             found = None if test is None else as_json_test(test)
             put_json({"scenario": scenario, "estimates": estimates, "labels_at_random": found})

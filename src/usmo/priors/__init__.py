@@ -14,6 +14,7 @@ from usmo.priors.row_based import KernelMean, PenalisedL1, Tice
 from usmo.priors.saturation import Consensus, KnownNegatives, NegativesOnly, Saturation
 from usmo.priors.scar import ScarTest, scar_test
 from usmo.priors.score_based import BlanchardScott, Dedpul, ElkanNoto
+from usmo.priors.structure import ClassStructure
 
 ESTIMATORS: dict[str, type[PriorEstimator]] = {
     "consensus": Consensus,
@@ -26,6 +27,7 @@ ESTIMATORS: dict[str, type[PriorEstimator]] = {
     "km2": KernelMean,
     "tice": Tice,
     "grouped": Grouped,
+    "class-structure": ClassStructure,
     "known-negatives": KnownNegatives,
     "negatives-only": NegativesOnly,
 }
@@ -39,6 +41,7 @@ __all__ = [
     "NEED_NEGATIVES",
     "BestBin",
     "BlanchardScott",
+    "ClassStructure",
     "Consensus",
     "Dedpul",
     "ElkanNoto",

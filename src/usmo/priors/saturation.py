@@ -98,18 +98,23 @@ class Consensus(ScorePrior):
         return self
 
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:
-        bin_value, diagnostics = best_bin(sample)
-        median = posterior(sample).quantile(0.5)
+        scores = self._scores(sample)
+        bin_value, diagnostics = best_bin(scores)
+        median = posterior(scores).quantile(0.5)
         return 0.5 * (bin_value + median), {"best_bin": bin_value, "saturation": median, **diagnostics}
 
     def _interval(self, samples: list[Sample], value: float) -> tuple[float, float]:
         low, high = super()._interval(samples, value)
         both = self.diagnostics_["best_bin"], self.diagnostics_["saturation"]
-        found = pooled([posterior(sample) for sample in samples])
+        found = pooled([posterior(self._scores(sample)) for sample in samples])
         self.diagnostics_["separation"] = found.separation
         likely = found.interval(self.level)
         bound = self._bound(samples[0].sizes)
         return found.separation * min(low, *both, likely[0]), max(high, *both, likely[1], bound)
+
+    def _scores(self, sample: Sample) -> Sample:
+        """The held-out scores alone: a subclass may have further features."""
+        return sample
 
     def _bound(self, sizes: tuple[float, float]) -> float:
         """Upper bound of the best bin by the binomial errors of its two shares."""

@@ -1,36 +1,26 @@
 """A test of the assumption that the labelled positives are a random sample of the positives.
 
-P and U alone fit any labelling, so the test takes the positives from class structure. With z a score of P against U,
+Nowhere may more rows be labelled than labels at random allow (:mod:`usmo.priors.label_share`). How many they allow
+depends on the prior. If it is known, nothing else need be assumed of the classes.
 
-    h(x)   log odds of the ends: P and the unlabelled rows with z above half of P, against the 30 % of U with lowest z
-    H      the rows with h > 0: they resemble the surest positives more than the surest negatives
-
-If the labelled rows are a random sample, and a share ρ of the unlabelled rows in H is positive, a held-out score ranks
-a labelled row of H above an unlabelled one with probability
-
-    AUC(P, U | H) = ½ρ + (1 - ρ)·AUC(P, N | H) ≤ 1 - ½ρ
-
-however much the classes overlap. A value above this bound for ρ = 0.6 says that the labelled rows stand out more than
-negatives in H explain: the obvious positives were labelled. The p-value is that of the rank sum test at the bound.
-
-Both scores are held out, h not wholly: z, which chooses the ends, has seen the labels of all rows. So h ranks labelled
-above unlabelled positives of H a little too often: with labels at random (draws 0 to 2 of 16 tables) in 0.53 of the
-pairs, in 0.59 with fewer than 40 labelled rows in H. The level is therefore not exact; ``docs/benchmarks.md`` has how
-often labels at random are rejected.
-
-The bound, and not ½, is the null hypothesis, because H always has negatives: on large tables any share of them would be
-significant. Labels redrawn among the rows that look positive have the same weakness, since they take H for pure.
+If it is not known, P and U alone fit any labelling: many labels at the top of a ranking may mean that only the obvious
+positives are labelled, or that there are few positives. The test then takes the prior from class structure: it assumes
+that of the unlabelled rows that look positive (:mod:`usmo.priors.structure`) at least ρ = 0.7 are positive. Where fewer
+than a fifth of the rows are positive, most of these often are negative, and labels at random are rejected:
+``docs/benchmarks.md`` has how often. ``largest_prior``, which rests on no such assumption, says what else the labels
+may mean.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.stats import mannwhitneyu, norm
+from scipy.stats import mannwhitneyu
 from sklearn.preprocessing import MaxAbsScaler
 
 from usmo.core.arrays import Array, Mask
@@ -38,39 +28,29 @@ from usmo.core.targets import validate_labelled
 from usmo.kernels.row_sampling import row_keys
 from usmo.kernels.threads import single_blas
 from usmo.priors.best_bin import BestBin
-from usmo.priors.scores import cross_fitted, default_features, fold_numbers
+from usmo.priors.label_share import Excess, LabelShares
+from usmo.priors.scores import fold_numbers
+from usmo.priors.structure import POSITIVE, on_one_scale, structure_scores
 
-_BOTTOM = 0.3
-"""Share of U taken for the surest negatives."""
-
-_POSITIVE = 0.6
-"""ρ: labels at random are rejected only if they would need fewer positives than this among the unlabelled rows of H.
-
-On draws 0 to 2 of 15 tables (those of ``benchmarks.random`` without shuttle and MNIST) labels at random are rejected in
-1 of 45 draws, and labels that follow the true score most in 34 of 45 (in which the oracle rejects); with 2/3 in 2 and
-36, with 0.5 in 0 and 15. There 40 % of the positives are labelled. With 15 % labels at random are rejected in 2 of 45
-draws; with 75 %, which leaves few positives in H, in 7, and in 15 with a ρ of 2/3."""
-
-_FOLDS, _LANDMARKS = 5, 100
-"""Folds of the held-out scores, and landmarks of their features."""
+_FOLDS, _TREES = 5, 20
+"""Folds of the held-out scores, and trees of a draw."""
 
 _FEWEST = 5
-"""Labelled and unlabelled rows that H must hold at least, and labelled positives at least for a test."""
+"""Fewest labelled and fewest unlabelled rows of a table, and fewest of each that look positive."""
 
 _MOST = 400, 1000
-"""Rows of P and of U at most: a test takes less than a second, and more rows find differences too small to matter."""
+"""Rows of P and of U at most: a test takes a second or two, and more rows find differences too small to matter."""
 
 _MOST_COLUMNS = 1000
-"""Columns up to which each is compared; in wider tables only the score is."""
+"""Columns up to which each is compared; in wider tables none is."""
 
 LEVEL = 0.05
 """p-value below which labels at random are rejected."""
 
-LIMITS = (
-    "The test compares labelled with unlabelled rows that look positive. It cannot see positives that look like "
-    "negatives, and sees less where the classes overlap. Negatives of a kind that looks positive are taken for "
-    "positives without labels"
+LIMITS_WITH_PRIOR = (
+    "The test cannot see positives that look like negatives, and sees less where the classes overlap"
 )
+LIMITS = f"{LIMITS_WITH_PRIOR}. Negatives of a kind that looks positive are taken for positives without labels"
 
 
 @dataclass(frozen=True)
@@ -80,15 +60,22 @@ class ScarTest:
     Attributes
     ----------
     p_value : float
-        One-sided; NaN if fewer than five labelled or unlabelled rows are taken for positive.
+        One-sided; NaN if the prior is not given and fewer than five labelled or unlabelled rows look positive.
     statistic, expected : float
-        AUC of labelled against unlabelled rows among those taken for positive, observed and at most under labels at
-        random; NaN if there is no p-value.
+        The share of labelled rows at the top of the ranking where it exceeds most what labels at random allow, and the
+        share that they allow; NaN if there is no p-value.
     columns : dict
-        Columns in which labelled rows differ from unlabelled rows taken for positive, most different first, with
+        Columns in which labelled rows differ from unlabelled rows that look positive, most different first, with
         p-values (Mann-Whitney, Holm): the name or number of the column. Empty if labels at random are not rejected.
     labelled, unlabelled : int
-        Rows taken for positive.
+        Rows that look positive.
+    largest_prior : float
+        The largest prior that labels at random allow, at a confidence of 95 %.
+    prior : float
+        The prior that was given. If none was, the smallest one that fits the rows that look positive, by the assumption
+        on these.
+    given : bool
+        Whether the prior was given.
     """
 
     p_value: float
@@ -97,6 +84,9 @@ class ScarTest:
     columns: dict[Any, float]
     labelled: int
     unlabelled: int
+    largest_prior: float
+    prior: float
+    given: bool
 
     @property
     def differs(self) -> bool:
@@ -106,36 +96,56 @@ class ScarTest:
     @property
     def sentence(self) -> str:
         """The result in words."""
+        at_most = f"at random allow a share of positives of at most {self.largest_prior:.2g}"
+        allowed = f" Labels {at_most}." if self.largest_prior < 1.0 else ""
         if np.isnan(self.p_value):
-            return "Whether the labels are at random cannot be told: too few rows look positive."
+            return f"Whether the labels are at random cannot be told: too few rows look positive.{allowed}"
+        p = f"p = {self.p_value:.3f}" if self.differs else f"p = {self.p_value:.2f}"
         if not self.differs:
-            return f"No sign that the labels are not at random (p = {self.p_value:.2f})."
+            rests = f" if the share of positives is {self.prior:.3g}" if self.given else ""
+            return f"No sign that the labels are not at random{rests} ({p}).{allowed if self.given else ''}"
         most = ", ".join(str(name) for name in list(self.columns)[:3])
-        where = f", most in {most}" if most else ""
+        where = f" Labelled rows differ from unlabelled rows that look positive most in {most}." if most else ""
+        if self.given:
+            return (
+                f"The labels are not at random if the share of positives is {self.prior:.3g} ({p}): labels {at_most}."
+                f"{where} "
+                "Probabilities of positives that are unlike the labelled ones are too low."
+            )
         return (
-            f"There are signs that the labels are not at random (p = {self.p_value:.3f}): labelled rows differ from "
-            f"unlabelled rows that look positive{where}. The estimated share of positives is then too small, and "
-            "probabilities are too low."
+            f"There are signs that the labels are not at random ({p}): labels {at_most}, and more rows look "
+            f"positive.{where} "
+            "Unless you know that there are so few positives, the estimated share is too small, and probabilities are "
+            "too low."
         )
 
     def __str__(self) -> str:
-        return f"{self.sentence} {LIMITS}."
+        return f"{self.sentence} {LIMITS_WITH_PRIOR if self.given else LIMITS}."
 
 
 def scar_test(
-    X: Any, y: Any, *, names: Sequence[Any] | None = None, n_draws: int = 5, random_state: int = 0
-) -> ScarTest:
+    X: Any, y: Any, *, names: Sequence[Any] | None = None, prior: float | None = None,
+    scenario: str = "case-control", n_draws: int = 4, random_state: int = 0,
+) -> ScarTest:  # fmt: skip
     """Test whether the labelled positives are a random sample of the positives, and find the columns that differ.
 
-    It assumes that of the unlabelled rows that resemble the surest positives at least 60 % are positive; see the module
-    for the statistic. It cannot see positives that look like negatives, finds strong selection only, and has little
-    power with fewer than 20 labelled positives. On large tables it uses 400 labelled and 1,000 unlabelled rows.
+    With the ``prior`` the test assumes nothing of the classes, and rejects labels at random in about 5 % of all cases
+    at most; in more if positives lie in small tight clusters and most of them are labelled. Rows must be independent.
+    Without it the test assumes that at least 70 % of the unlabelled rows that look positive are positive. It is
+    misled where few rows are positive, and ``largest_prior`` says how few it would take. Neither sees positives that
+    look like negatives; both find strong selection only, and little with fewer than 20 labelled positives. Of large
+    tables 400 labelled and 1,000 unlabelled rows are used. See the module for the statistics.
 
     Parameters
     ----------
     X, y : rows and labels as for :meth:`usmo.PUSVC.fit`; labelled negatives are not used
     names : sequence, optional
         Names of the columns; by default those of a data frame, or numbers from 0.
+    prior : float, optional
+        The share of positives in this table, if it is known; not an estimate, which itself assumes labels at random.
+        With the share of a population the test rejects too often where most positives are labelled.
+    scenario : {"case-control", "censored"}
+        What ``prior`` and ``largest_prior`` refer to: the unlabelled rows, or all rows.
     n_draws : int
         Draws of folds and landmarks, at least 3. The scores are means over them.
     random_state : int
@@ -147,66 +157,63 @@ def scar_test(
     """
     if n_draws < 3:
         raise ValueError(f"n_draws must be at least 3, got {n_draws}")
-    named = BestBin()
+    named = BestBin(scenario=scenario)
+    named._validate_params()
     X, y, rule = validate_labelled(named, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
     kinds = rule.kinds(y)
     if names is None:
         names = getattr(named, "feature_names_in_", np.arange(X.shape[1])).tolist()
     if len(names) != X.shape[1]:
         raise ValueError(f"names must have one name per column, {X.shape[1]}; got {len(names)}")
+    n_p, n_u = (int(np.count_nonzero(kinds == kind)) for kind in (1, 0))
+    if min(n_p, n_u) < _FEWEST:
+        raise ValueError(
+            f"scar_test needs at least {_FEWEST} labelled positives and {_FEWEST} unlabelled rows, got {n_p} and {n_u}"
+        )
+    low, high = possible_priors(n_p, n_u, len(y), scenario)
+    if prior is not None and not (isinstance(prior, Real) and low < float(prior) < high):
+        why = " (labelled rows and all rows but the labelled negatives)" if scenario == "censored" else ""
+        raise ValueError(f"prior must be a number between {low:.3g} and {high:.3g}{why}, or None; got {prior!r}")
     rng = np.random.default_rng(random_state)
     parts = [
         rng.permutation(np.flatnonzero(kinds == kind))[:most] for kind, most in zip((1, 0), _MOST, strict=True)
     ]
-    if min(len(part) for part in parts) < _FEWEST:
-        raise ValueError(
-            f"scar_test needs at least {_FEWEST} labelled positives and {_FEWEST} unlabelled rows, got "
-            f"{len(parts[0])} and {len(parts[1])}"
-        )
     rows = np.sort(np.concatenate(parts))
     X, labelled = MaxAbsScaler().fit_transform(X[rows]), np.isin(rows, parts[0])
     with single_blas():
-        h = np.mean([_log_odds_of_the_ends(X, labelled, int(rng.integers(2**31))) for _ in range(n_draws)], axis=0)
-    return _tested(X, h, labelled, names)
+        z, h = on_one_scale(np.mean([_drawn_scores(X, labelled, rng) for _ in range(n_draws)], axis=0))
+        shares = LabelShares(z, labelled, rng)
+        largest = low + (high - low) * shares.largest_share(LEVEL)
+        p, u = labelled & (h > 0.0), ~labelled & (h > 0.0)
+        alike = int(np.count_nonzero(p)), int(np.count_nonzero(u))
+        share = POSITIVE * alike[1] / len(parts[1]) if prior is None else (float(prior) - low) / (high - low)
+        found = Excess(np.nan, np.nan, np.nan)
+        if prior is not None or min(alike) >= _FEWEST:
+            found = shares.excess(share)
+    columns = _columns_that_differ(X[p], X[u], names) if found.p_value < LEVEL and min(alike) >= _FEWEST else {}
+    return ScarTest(*found, columns, *alike, largest, low + (high - low) * share, prior is not None)
 
 
-def _log_odds_of_the_ends(X: Any, labelled: Mask, seed: int) -> Array:
-    """h of all rows, from one draw of folds and landmarks; 0 if all rows look alike."""
-    keys, every, weight = row_keys(X, seed), np.ones(len(labelled), dtype=bool), np.ones(len(labelled))
+def possible_priors(labelled: int, unlabelled: int, rows: int, scenario: str) -> tuple[float, float]:
+    """The priors between which none and all of the unlabelled rows are positive."""
+    return (labelled / rows, (labelled + unlabelled) / rows) if scenario == "censored" else (0.0, 1.0)
+
+
+def _drawn_scores(X: Any, labelled: Mask, rng: np.random.Generator) -> Array:
+    """z and h of all rows by both classifiers, from one draw of folds and landmarks."""
+    seed = int(rng.integers(2**31))
+    keys = row_keys(X, seed)
     fold = fold_numbers(labelled, keys, _FOLDS)
-    features = default_features(X, every, weight, keys, _LANDMARKS)
-    z = cross_fitted(X, labelled, weight, keys, fold, features=features)
-    top = labelled | (z >= np.median(z[labelled]))
-    bottom = ~top & (z <= np.quantile(z[~labelled], _BOTTOM))
-    if not bottom.any():
-        bottom = ~top
-    if not bottom.any():
-        return np.zeros(len(z))
-    return cross_fitted(X, top, weight, keys, fold, used=top | bottom, features=features)
+    return structure_scores(X, labelled, np.ones(len(labelled)), keys, fold, _TREES, seed)
 
 
-def _tested(X: Any, h: Array, labelled: Mask, names: Sequence[Any]) -> ScarTest:
-    looks_positive = h > 0.0
-    p, u = looks_positive & labelled, looks_positive & ~labelled
-    counts = int(np.count_nonzero(p)), int(np.count_nonzero(u))
-    if min(counts) < _FEWEST:
-        return ScarTest(np.nan, np.nan, np.nan, {}, *counts)
-    observed, bound = _area(h[p], h[u]), 1.0 - 0.5 * _POSITIVE
-    # the spread at an area of 1/2: greater than at the bound, unless H has over twice as many rows of P as of U
-    spread = np.sqrt((sum(counts) + 1.0) / (12.0 * counts[0] * counts[1]))
-    p_value = float(norm.sf((observed - bound) / spread))
-    columns: dict[Any, float] = {}
-    if p_value < LEVEL and X.shape[1] <= _MOST_COLUMNS:
-        adjusted = _holm(mannwhitneyu(_dense(X[p]), _dense(X[u]), method="asymptotic").pvalue)
-        order = np.argsort(adjusted, kind="stable")
-        columns = {names[j]: float(adjusted[j]) for j in order if adjusted[j] < LEVEL}
-    return ScarTest(p_value, observed, bound, columns, *counts)
-
-
-def _area(labelled: Array, unlabelled: Array) -> float:
-    """The share of pairs in which the labelled row has the higher score, equal scores half."""
-    above = mannwhitneyu(labelled, unlabelled, method="asymptotic").statistic
-    return float(above / (len(labelled) * len(unlabelled)))
+def _columns_that_differ(P: Any, U: Any, names: Sequence[Any]) -> dict[Any, float]:
+    """The columns in which two samples differ, most different first, with adjusted p-values; none of wide tables."""
+    if P.shape[1] > _MOST_COLUMNS:
+        return {}
+    adjusted = _holm(mannwhitneyu(_dense(P), _dense(U), method="asymptotic").pvalue)
+    order = np.argsort(adjusted, kind="stable")
+    return {names[j]: float(adjusted[j]) for j in order if adjusted[j] < LEVEL}
 
 
 def _holm(p_values: Array) -> Array:

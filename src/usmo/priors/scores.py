@@ -1,4 +1,4 @@
-"""Held-out scores of P against U: the model that scores a row was not trained on it, nor on equal rows.
+"""Held-out scores of P against U: the model that scores a row was not trained on it, nor on equal rows of its kind.
 
 With groups, it was not trained on rows of the same group.
 """
@@ -91,12 +91,18 @@ def held_out_scores(
     groups: Index | None = None,
 ) -> Array:  # fmt: skip
     """Decision value of each row by the classifier trained on the other folds, P and U with equal total weight."""
-    if groups is None:
-        fold = fold_numbers(labelled, keys, folds)
-    else:  # in the order of the keys, so that every repetition has its own division
-        fold, order = np.empty(len(keys), dtype=np.intp), np.lexsort((keys, ~labelled))
-        fold[order] = group_folds(groups[order], labelled[order].astype(np.intp), weight[order], folds)
+    fold = division(labelled, weight, keys, folds, groups)
     return cross_fitted(X, labelled, weight, keys, fold, classifier)
+
+
+def division(labelled: np.ndarray, weight: Array, keys: np.ndarray, folds: int, groups: Index | None) -> Index:
+    """The fold of each row; rows of one group, and equal rows of P or of U, share one."""
+    if groups is None:
+        return fold_numbers(labelled, keys, folds)
+    # in the order of the keys, so that every repetition has its own division
+    fold, order = np.empty(len(keys), dtype=np.intp), np.lexsort((keys, ~labelled))
+    fold[order] = group_folds(groups[order], labelled[order].astype(np.intp), weight[order], folds)
+    return fold
 
 
 def fold_numbers(labelled: np.ndarray, keys: np.ndarray, folds: int) -> Index:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from usmo.core.groups import group_folds
 from usmo.estimators.counts import Counts, expected_positives
 from usmo.estimators.sensitivity import Sensitivity, prior_sensitivity, unfitted_copy
 from usmo.priors import ScarTest, scar_test
+from usmo.priors.scar import possible_priors
 from usmo.report.influence import losses
 
 ROWS = 5_000
@@ -149,15 +151,19 @@ def _part(model: Any, X: Any, rows: Index, against: Index) -> Any:
 
 
 def labels_test(
-    model: Any, X: Any, labels: np.ndarray, names: Sequence[Any] | None = None, *, row_groups: Any = None
-) -> ScarTest | None:
+    model: Any, X: Any, labels: np.ndarray, names: Sequence[Any] | None = None, *, row_groups: Any = None,
+    scenario: str = "case-control",
+) -> ScarTest | None:  # fmt: skip
     """The test of labels at random; None if propensities are given, for kernel matrices, wide tables and few labels.
 
-    It takes rows as independent, so there is none for rows in groups either.
+    It takes rows as independent, so there is none for rows in groups either. A prior that was given is used, unless
+    it leaves no unlabelled row positive, or none negative. The scenario is that of the model, if there is one.
     """
     told = hasattr(model, "propensity_") or getattr(model, "kernel", None) == "precomputed"
-    fewest = min(int(np.count_nonzero(labels == kind)) for kind in (1, 0))
-    if told or row_groups is not None or X.shape[1] > _TESTED_COLUMNS or fewest < FEWEST:
+    n_p, n_u = (int(np.count_nonzero(labels == kind)) for kind in (1, 0))
+    if told or row_groups is not None or X.shape[1] > _TESTED_COLUMNS or min(n_p, n_u) < FEWEST:
         return None
-    used = labels >= 0
-    return scar_test(X[used], labels[used] == 1, names=names)
+    scenario, prior = getattr(model, "scenario", scenario), getattr(model, "prior", None)
+    low, high = possible_priors(n_p, n_u, len(labels), scenario)
+    given = float(prior) if isinstance(prior, Real) and low < float(prior) < high else None
+    return scar_test(X, labels, names=names, prior=given, scenario=scenario)

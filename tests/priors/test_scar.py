@@ -44,6 +44,23 @@ def test_twenty_labels_that_stop_at_a_sharp_limit_are_enough():
     assert scar_test(X, np.isin(np.arange(len(X)), far)).differs
 
 
+def test_the_share_that_looks_positive_refers_to_the_scenario():
+    X, truth, rng = table(3, n=900)
+    y = truth & (rng.random(len(truth)) < 0.4)
+    among_unlabelled, among_all = (scar_test(X, y, scenario=kind) for kind in ("case-control", "censored"))
+    assert among_unlabelled.prior == pytest.approx(truth[~y].mean(), abs=0.1)
+    assert among_all.prior == pytest.approx(y.mean() + (1 - y.mean()) * among_unlabelled.prior)
+
+
+def test_few_positives_that_are_apart_are_no_sign():
+    rejected = 0
+    for seed in range(5):
+        X, truth, rng = table(seed, n=900, prior=0.08)
+        X[truth, :2] += 1.5
+        rejected += scar_test(X, truth & (rng.random(len(truth)) < 0.5), random_state=seed).differs
+    assert rejected <= 1
+
+
 def test_with_the_prior_few_positives_are_no_sign():
     found = []
     for seed in range(5):
@@ -69,10 +86,9 @@ def test_with_the_prior_obvious_positives_are_found(scenario):
     unknown = scar_test(X, y, scenario=scenario)
     assert unknown.largest_prior == test.largest_prior
     assert unknown.differs
-    share = 0.7 * unknown.unlabelled / (~y).sum()
-    implied = y.mean() + (1 - y.mean()) * share if scenario == "censored" else share
-    assert unknown.prior == pytest.approx(implied)
-    assert f"at most {test.largest_prior:.2g}, and more rows look positive" in unknown.sentence
+    assert test.largest_prior < unknown.prior < prior + 0.05
+    allowed = f"at most {test.largest_prior:.2g}, and a share of {unknown.prior:.2g} looks positive"
+    assert allowed in unknown.sentence
 
 
 def test_sparse_rows_frames_and_seeds():
@@ -102,7 +118,7 @@ def test_words_follow_the_result_and_say_what_is_not_seen():
     found = ScarTest(0.003, 0.7, 0.5, {"year": 0.01}, 20, 40, 0.1, 0.3, False)
     assert found.sentence.startswith(
         "There are signs that the labels are not at random (p = 0.003): labels at random allow a share of positives of "
-        "at most 0.1, and more rows look positive."
+        "at most 0.1, and a share of 0.3 looks positive."
     )
     assert "most in year" in found.sentence
     assert replace(found, given=True).sentence.startswith(

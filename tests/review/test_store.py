@@ -109,7 +109,7 @@ def test_a_file_that_stays_locked_is_refused(path, monkeypatch):
     monkeypatch.setattr("usmo.review.store._BUSY_SECONDS", 0.05)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StoreError, match="cannot be used .database is locked"):
+    with pytest.raises(StoreError, match=r"cannot be used \(database is locked\)"):
         Store(path)
     other.close()
 

@@ -5,10 +5,9 @@ depends on the prior. If it is known, nothing else need be assumed of the classe
 
 If it is not known, P and U alone fit any labelling: many labels at the top of a ranking may mean that only the obvious
 positives are labelled, or that there are few positives. The test then takes the prior from class structure: it assumes
-that of the unlabelled rows that look positive (:mod:`usmo.priors.structure`) at least ρ = 0.7 are positive. Where fewer
-than a fifth of the rows are positive, most of these often are negative, and labels at random are rejected:
-``docs/benchmarks.md`` has how often. ``largest_prior``, which rests on no such assumption, says what else the labels
-may mean.
+that at least as many rows are positive as look positive (:mod:`usmo.priors.structure`). Where few rows are positive and
+classes overlap, more rows look positive than are, and labels at random may be rejected: ``docs/benchmarks.md`` has how
+often. ``largest_prior``, which rests on no such assumption, says what else the labels may mean.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from usmo.kernels.row_sampling import row_keys
 from usmo.kernels.threads import single_blas
 from usmo.priors.best_bin import BestBin
 from usmo.priors.label_share import Excess, LabelShares
-from usmo.priors.scores import fold_numbers
-from usmo.priors.structure import POSITIVE, on_one_scale, structure_scores
+from usmo.priors.scores import cross_fitted, default_features, fold_numbers
+from usmo.priors.structure import structure_scores
 
-_FOLDS, _TREES = 5, 20
-"""Folds of the held-out scores, and trees of a draw."""
+_FOLDS, _TREES, _LANDMARKS = 5, 20, 100
+"""Folds of the held-out scores, trees of a draw, and landmarks of its radial features."""
 
 _FEWEST = 5
 """Fewest labelled and fewest unlabelled rows of a table, and fewest of each that look positive."""
@@ -72,8 +71,7 @@ class ScarTest:
     largest_prior : float
         The largest prior that labels at random allow, at a confidence of 95 %.
     prior : float
-        The prior that was given. If none was, the smallest one that fits the rows that look positive, by the assumption
-        on these.
+        The prior that was given; if none was, the share of the rows that look positive.
     given : bool
         Whether the prior was given.
     """
@@ -113,8 +111,8 @@ class ScarTest:
                 "Probabilities of positives that are unlike the labelled ones are too low."
             )
         return (
-            f"There are signs that the labels are not at random ({p}): labels {at_most}, and more rows look "
-            f"positive.{where} "
+            f"There are signs that the labels are not at random ({p}): labels {at_most}, and a share of "
+            f"{self.prior:.2g} looks positive.{where} "
             "Unless you know that there are so few positives, the estimated share is too small, and probabilities are "
             "too low."
         )
@@ -131,8 +129,8 @@ def scar_test(
 
     With the ``prior`` the test assumes nothing of the classes, and rejects labels at random in about 5 % of all cases
     at most; in more if positives lie in small tight clusters and most of them are labelled. Rows must be independent.
-    Without it the test assumes that at least 70 % of the unlabelled rows that look positive are positive. It is
-    misled where few rows are positive, and ``largest_prior`` says how few it would take. Neither sees positives that
+    Without it the test assumes that at least as many rows are positive as look positive. It may be misled where few
+    rows are positive, and ``largest_prior`` says how few it would take. Neither sees positives that
     look like negatives; both find strong selection only, and little with fewer than 20 labelled positives. Of large
     tables 400 labelled and 1,000 unlabelled rows are used. See the module for the statistics.
 
@@ -181,12 +179,12 @@ def scar_test(
     rows = np.sort(np.concatenate(parts))
     X, labelled = MaxAbsScaler().fit_transform(X[rows]), np.isin(rows, parts[0])
     with single_blas():
-        z, h = on_one_scale(np.mean([_drawn_scores(X, labelled, rng) for _ in range(n_draws)], axis=0))
+        z, m = np.mean([_drawn_scores(X, labelled, rng) for _ in range(n_draws)], axis=0)
         shares = LabelShares(z, labelled, rng)
         largest = low + (high - low) * shares.largest_share(LEVEL)
-        p, u = labelled & (h > 0.0), ~labelled & (h > 0.0)
+        p, u = labelled & (m > 0.5), ~labelled & (m > 0.5)
         alike = int(np.count_nonzero(p)), int(np.count_nonzero(u))
-        share = POSITIVE * alike[1] / len(parts[1]) if prior is None else (float(prior) - low) / (high - low)
+        share = float(m[~labelled].mean()) if prior is None else (float(prior) - low) / (high - low)
         found = Excess(np.nan, np.nan, np.nan)
         if prior is not None or min(alike) >= _FEWEST:
             found = shares.excess(share)
@@ -200,11 +198,19 @@ def possible_priors(labelled: int, unlabelled: int, rows: int, scenario: str) ->
 
 
 def _drawn_scores(X: Any, labelled: Mask, rng: np.random.Generator) -> Array:
-    """z and h of all rows by both classifiers, from one draw of folds and landmarks."""
-    seed = int(rng.integers(2**31))
+    """z and m of all rows from one draw of folds and landmarks.
+
+    z is the mean of two held-out scores, each with a standard deviation of 1: of a logistic regression on radial
+    features, whose scales and landmarks come from all rows, and of trees.
+    """
+    seed, weight = int(rng.integers(2**31)), np.ones(len(labelled))
     keys = row_keys(X, seed)
     fold = fold_numbers(labelled, keys, _FOLDS)
-    return structure_scores(X, labelled, np.ones(len(labelled)), keys, fold, _TREES, seed)
+    by_trees, m = structure_scores(X, labelled, weight, keys, fold, _TREES, seed)
+    features = default_features(X, weight > 0.0, weight, keys, _LANDMARKS)
+    scores = (by_trees, cross_fitted(X, labelled, weight, keys, fold, features=features))
+    z = np.mean([score / max(float(score.std()), 1e-12) for score in scores], axis=0)
+    return np.array([z, m])
 
 
 def _columns_that_differ(P: Any, U: Any, names: Sequence[Any]) -> dict[Any, float]:

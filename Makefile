@@ -87,10 +87,11 @@ bench-linear: $(READY) bench-tools
 	$(PY) -m benchmarks.linear
 	$(PY) -m benchmarks.landmarks
 
-# Errors of the class-prior estimators, and of the classifiers that could score rows for them
+# Errors of the class-prior estimators, of the classifiers that could score rows for them, and of a learnt rule
 bench-priors: $(READY) bench-tools
 	$(PY) -m benchmarks.priors
 	$(PY) -m benchmarks.prior_scores
+	$(PY) -m benchmarks.prior_rule
 
 # The choice of λ and γ without negatives, and PUSVC() against pulearn with default parameters
 bench-selection: $(READY) bench-tools

@@ -106,7 +106,12 @@ def test_prior_tests_the_labels_and_says_so(bank, capfd):
     assert main(["prior", str(bank / "bank.csv"), *LABELS, "--method", "best-bin"]) == 0
     assert "labels are" in capfd.readouterr().err
     found = json.loads(called(capfd, "prior", bank / "bank.csv", *LABELS, "--method", "best-bin", "--json"))
-    assert set(found["labels_at_random"]) == {"p_value", "prior", "prior_given", "largest_prior", "columns"}
+    test = found["labels_at_random"]
+    assert set(test) == {"p_value", "prior", "prior_given", "largest_prior", "columns"}
+    options = ("--method", "best-bin", "--json", "--scenario", "censored")
+    of_all = json.loads(called(capfd, "prior", bank / "bank.csv", *LABELS, *options))["labels_at_random"]["prior"]
+    labelled = 1 - (1 - of_all) / (1 - test["prior"])  # of_all = labelled + (1 - labelled)·prior
+    assert 0.01 < labelled < of_all
 
 
 def test_fit_inspect_predict_report(bank, ranking, tmp_path, capfd):

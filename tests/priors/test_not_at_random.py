@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from usmo.priors import ClassStructure, Consensus, Grouped, KnownNegatives, NegativesOnly
+from usmo.priors.structure import looks_positive
 
 
 def overlapping(seed=0, n=1500, prior=0.3, distance=1.5):
@@ -108,7 +109,7 @@ def by_the_score(seed, prior, strength):
 
 def test_rows_that_look_positive_are_counted_where_obvious_positives_are_labelled():
     for seed in range(3):
-        X, y, true = by_the_score(seed, 0.4, 1.0)
+        X, y, true = by_the_score(seed, 0.35, 0.8)
         plain = Consensus(scenario="censored", repeats=3, n_bootstrap=5).fit(X, y)
         model = ClassStructure(scenario="censored", repeats=3, n_bootstrap=5).fit(X, y)
         assert plain.prior_ < true - 0.05
@@ -124,6 +125,19 @@ def test_rows_that_look_positive_are_the_positives_where_labels_are_at_random():
     model = ClassStructure(repeats=3, n_bootstrap=5, scenario="censored").fit(X, y)
     assert abs(model.prior_ - true) < 0.1
     assert model.interval_[0] < true < model.interval_[1]
+
+
+def test_a_weight_counts_as_as_many_rows():
+    X, y, _ = by_the_score(3, 0.5, 1.0)
+    weight = np.where((y == 0) & (X.sum(axis=1) < 3.0), 4.0, 1.0)
+    rows, fold = np.repeat(np.arange(len(y)), weight.astype(int)), np.arange(len(y)) % 5
+    keys = np.arange(len(y), dtype=np.uint64)
+    weighted = looks_positive(X, y == 1, weight, keys, fold, 60, 0)
+    repeated = looks_positive(X[rows], y[rows] == 1, np.ones(len(rows)), keys[rows], fold[rows], 60, 0)
+    plain = looks_positive(X, y == 1, np.ones(len(y)), keys, fold, 60, 0)
+    mean = np.average(weighted[y == 0], weights=weight[y == 0])
+    assert mean == pytest.approx(repeated[y[rows] == 0].mean(), abs=0.01)
+    assert np.average(plain[y == 0], weights=weight[y == 0]) < mean - 0.01  # without weights in the fit
 
 
 def test_class_structure_is_at_least_the_default_where_most_rows_look_positive():

@@ -66,6 +66,8 @@ def test_a_prior_that_leaves_no_unlabelled_row_positive_does_not_go_into_the_tes
     for prior, given in ((7 / 25, False), (0.5, True)):
         model = PUSVC(prior, scenario="censored").fit(X, known)
         assert labels_test(model, X, known.astype(int)).given is given
+    model.prior_ = 0.6  # as after adapt
+    assert not labels_test(model, X, known.astype(int)).given
 
 
 @pytest.mark.parametrize(("p", "n"), [(1, 1), (1, 3), (2, 2), (5, 1), (3, 40)])

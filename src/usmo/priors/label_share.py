@@ -8,7 +8,7 @@ row is labelled with a probability of at most
 wherever one looks: it is c where all rows are positive, and negatives only lower it. So classes may overlap. With S_k
 labels among the k rows with the highest held-out scores,
 
-    T(c) = max_k (S_k - c·k)/√(c·(1 - c)·k),     k from 8 on, until 90 % of the labelled rows are among the k
+    T(c) = max_k (S_k - c·k)/√(c·(1 - c)·k),     k from 8 on, until 70 % of the labelled rows are among the k
 
 is compared with its values for rows that are labelled independently with probability c. The p-value is that of the
 worst case, a ranking whose first rows are all positive; with negatives among them the test rejects less often. The
@@ -26,7 +26,7 @@ import numpy as np
 
 from usmo.core.arrays import Array, Mask
 
-_FIRST, _LAST = 8, 0.9
+_FIRST, _LAST = 8, 0.7
 """The smallest k, and the share of all labelled rows that the first k rows hold at the largest k."""
 
 _RESAMPLES = 999
@@ -70,7 +70,7 @@ class LabelShares:
         return Excess((1 + greater) / (1 + _RESAMPLES), float(self._labels[at] / k[at]), c)
 
     def largest_share(self, level: float) -> float:
-        """The largest share of positives among the unlabelled rows that is not rejected, rounded up to 2⁻¹⁴."""
+        """The largest share of positives among the unlabelled rows that is not rejected, by halving, rounded up."""
         if self.excess(1.0).p_value >= level:
             return 1.0
         low, high = 0.0, 1.0

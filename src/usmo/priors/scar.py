@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.stats import mannwhitneyu
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.preprocessing import MaxAbsScaler
 
 from usmo.core.arrays import Array, Mask
@@ -29,7 +30,7 @@ from usmo.kernels.threads import single_blas
 from usmo.priors.best_bin import BestBin
 from usmo.priors.label_share import Excess, LabelShares
 from usmo.priors.scores import cross_fitted, default_features, fold_numbers
-from usmo.priors.structure import structure_scores
+from usmo.priors.structure import looks_positive
 
 _FOLDS, _TREES, _LANDMARKS = 5, 20, 100
 """Folds of the held-out scores, trees of a draw, and landmarks of its radial features."""
@@ -67,11 +68,12 @@ class ScarTest:
         Columns in which labelled rows differ from unlabelled rows that look positive, most different first, with
         p-values (Mann-Whitney, Holm): the name or number of the column. Empty if labels at random are not rejected.
     labelled, unlabelled : int
-        Rows that look positive.
+        Rows that look positive with a probability above ½, of those that the test uses.
     largest_prior : float
-        The largest prior that labels at random allow, at a confidence of 95 %.
+        The largest prior that labels at random allow, at a confidence of 95 %; 1 if they allow every one.
     prior : float
-        The prior that was given; if none was, the share of the rows that look positive.
+        The prior that was given; if none was, the share of the rows that looks positive: each counts with its
+        probability, which is 1 for labelled rows.
     given : bool
         Whether the prior was given.
     """
@@ -94,8 +96,8 @@ class ScarTest:
     @property
     def sentence(self) -> str:
         """The result in words."""
-        at_most = f"at random allow a share of positives of at most {self.largest_prior:.2g}"
-        allowed = f" Labels {at_most}." if self.largest_prior < 1.0 else ""
+        below = f"at random allow a share of positives below {self.largest_prior:.3g}"
+        allowed = f" Labels {below}." if self.largest_prior < 1.0 else ""
         if np.isnan(self.p_value):
             return f"Whether the labels are at random cannot be told: too few rows look positive.{allowed}"
         p = f"p = {self.p_value:.3f}" if self.differs else f"p = {self.p_value:.2f}"
@@ -106,13 +108,13 @@ class ScarTest:
         where = f" Labelled rows differ from unlabelled rows that look positive most in {most}." if most else ""
         if self.given:
             return (
-                f"The labels are not at random if the share of positives is {self.prior:.3g} ({p}): labels {at_most}."
+                f"The labels are not at random if the share of positives is {self.prior:.3g} ({p}): labels {below}."
                 f"{where} "
                 "Probabilities of positives that are unlike the labelled ones are too low."
             )
         return (
-            f"There are signs that the labels are not at random ({p}): labels {at_most}, and a share of "
-            f"{self.prior:.2g} looks positive.{where} "
+            f"There are signs that the labels are not at random ({p}): labels {below}, and a share of "
+            f"{self.prior:.3g} looks positive.{where} "
             "Unless you know that there are so few positives, the estimated share is too small, and probabilities are "
             "too low."
         )
@@ -130,9 +132,9 @@ def scar_test(
     With the ``prior`` the test assumes nothing of the classes, and rejects labels at random in about 5 % of all cases
     at most; in more if positives lie in small tight clusters and most of them are labelled. Rows must be independent.
     Without it the test assumes that at least as many rows are positive as look positive. It may be misled where few
-    rows are positive, and ``largest_prior`` says how few it would take. Neither sees positives that
-    look like negatives; both find strong selection only, and little with fewer than 20 labelled positives. Of large
-    tables 400 labelled and 1,000 unlabelled rows are used. See the module for the statistics.
+    rows are positive, and ``largest_prior`` says how few it would take. With or without the prior, the test cannot see
+    positives that look like negatives, finds strong selection only, and little with fewer than 20 labelled positives.
+    Of large tables 400 labelled and 1,000 unlabelled rows are used. See the module for the statistics.
 
     Parameters
     ----------
@@ -181,7 +183,7 @@ def scar_test(
     with single_blas():
         z, m = np.mean([_drawn_scores(X, labelled, rng) for _ in range(n_draws)], axis=0)
         shares = LabelShares(z, labelled, rng)
-        largest = low + (high - low) * shares.largest_share(LEVEL)
+        bound = shares.largest_share(LEVEL)
         p, u = labelled & (m > 0.5), ~labelled & (m > 0.5)
         alike = int(np.count_nonzero(p)), int(np.count_nonzero(u))
         share = float(m[~labelled].mean()) if prior is None else (float(prior) - low) / (high - low)
@@ -189,7 +191,11 @@ def scar_test(
         if prior is not None or min(alike) >= _FEWEST:
             found = shares.excess(share)
     columns = _columns_that_differ(X[p], X[u], names) if found.p_value < LEVEL and min(alike) >= _FEWEST else {}
-    return ScarTest(*found, columns, *alike, largest, low + (high - low) * share, prior is not None)
+    tested = low + (high - low) * share if prior is None else float(prior)
+    largest = low + (high - low) * bound if bound < 1.0 else 1.0
+    if found.p_value < LEVEL:  # the search by halves may miss a rejected share among others that are not
+        largest = min(largest, tested)
+    return ScarTest(*found, columns, *alike, largest, tested, prior is not None)
 
 
 def possible_priors(labelled: int, unlabelled: int, rows: int, scenario: str) -> tuple[float, float]:
@@ -201,16 +207,19 @@ def _drawn_scores(X: Any, labelled: Mask, rng: np.random.Generator) -> Array:
     """z and m of all rows from one draw of folds and landmarks.
 
     z is the mean of two held-out scores, each with a standard deviation of 1: of a logistic regression on radial
-    features, whose scales and landmarks come from all rows, and of trees.
+    features, whose scales and landmarks come from all rows, and of a random forest.
     """
     seed, weight = int(rng.integers(2**31)), np.ones(len(labelled))
     keys = row_keys(X, seed)
     fold = fold_numbers(labelled, keys, _FOLDS)
-    by_trees, m = structure_scores(X, labelled, weight, keys, fold, _TREES, seed)
+    forest = RandomForestClassifier(_TREES, min_samples_leaf=3, random_state=seed)
     features = default_features(X, weight > 0.0, weight, keys, _LANDMARKS)
-    scores = (by_trees, cross_fitted(X, labelled, weight, keys, fold, features=features))
+    scores = (
+        cross_fitted(X, labelled, weight, keys, fold, forest),
+        cross_fitted(X, labelled, weight, keys, fold, features=features),
+    )
     z = np.mean([score / max(float(score.std()), 1e-12) for score in scores], axis=0)
-    return np.array([z, m])
+    return np.array([z, looks_positive(X, labelled, weight, keys, fold, _TREES, seed)])
 
 
 def _columns_that_differ(P: Any, U: Any, names: Sequence[Any]) -> dict[Any, float]:

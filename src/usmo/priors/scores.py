@@ -96,7 +96,7 @@ def held_out_scores(
 
 
 def division(labelled: np.ndarray, weight: Array, keys: np.ndarray, folds: int, groups: Index | None) -> Index:
-    """The fold of each row; rows of one group, and equal rows of P or of U, share one."""
+    """The fold of each row; rows of one group share one, without groups equal rows of P, and of U."""
     if groups is None:
         return fold_numbers(labelled, keys, folds)
     # in the order of the keys, so that every repetition has its own division

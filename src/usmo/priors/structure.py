@@ -2,10 +2,11 @@
 
 With z a held-out score of P against U, the ends of the ranking are the surest positives and negatives:
 
-    top, bottom   P and the unlabelled rows with z above half of P; of the others those of the 60 % of U with lowest z
+    top           P, and the unlabelled rows with z above half of P
+    bottom        the 60 % of U with the lowest z, without rows of the top
     m(x)          held-out probability that a row of the ends is in the top, the ends counted by the cube roots of
                   their sizes
-    S             mean of m over U: the share of the unlabelled rows that look positive
+    S             mean of m over U: the share of the unlabelled rows that looks positive
 
 If only obvious positives are labelled, z tells them from the other positives, and estimators that assume labels at
 random take these for negatives. m does not: the others resemble the top more than the bottom. The assumption instead is
@@ -28,7 +29,7 @@ from usmo.core.arrays import Array, Index, Mask
 from usmo.kernels.row_sampling import row_keys
 from usmo.priors.samples import Sample
 from usmo.priors.saturation import Consensus
-from usmo.priors.scores import cross_fitted, division
+from usmo.priors.scores import cross_fitted, division, share_at_least
 
 _BOTTOM, _SIZES, _LEAF = 0.6, 1 / 3, 1
 """Share of U in which the surest negatives lie, power of their sizes by which the ends are counted, and fewest rows of
@@ -38,8 +39,8 @@ of 0.5 it is 10, 11 and 68, with 0.7 1, 4 and 58; with a power of 0 it is 5, 21 
 leaves make S too large where few rows are positive."""
 
 _FOUND = 2 / 3
-"""The interval allows for so small a share of the positives that looks positive. On the same draws S/π_U is at least as
-large in 96 % of the samples whose labels follow the true score most."""
+"""Smallest share of the positives that looks positive for which the interval allows. On the same draws S/π_U is larger
+in 96 % of the samples whose labels follow the true score most."""
 
 _RANKING_LEAF = 3
 """Fewest rows of a leaf of the trees that rank the rows."""
@@ -48,44 +49,44 @@ _TREES = 8
 """Trees of each of up to twelve divisions of the estimator."""
 
 
-def structure_scores(
+def looks_positive(
     X: Any, labelled: Mask, weight: Array, keys: np.ndarray, fold: Index, trees: int, seed: int
-) -> tuple[Array, Array]:
-    """z and m of all rows by extremely randomised trees; m is 0 if all rows look alike.
+) -> Array:
+    """m of all rows by extremely randomised trees; 0 if all rows look alike.
 
-    Both are held out, m not wholly: z, which chooses the ends, has seen the labels of all rows.
+    m is held out, but not wholly: z, which chooses the ends, has seen the labels of all rows.
     """
     ranking = ExtraTreesClassifier(trees, min_samples_leaf=_RANKING_LEAF, random_state=seed)
     z = cross_fitted(X, labelled, weight, keys, fold, ranking)
-    top = labelled | (z >= np.median(z[labelled]))
-    bottom = ~top & (z <= np.quantile(z[~labelled], _BOTTOM))
+    top = labelled | (share_at_least(z[labelled], weight[labelled], z) <= 0.5)
+    bottom = ~top & (share_at_least(z[~labelled], weight[~labelled], z) >= 1.0 - _BOTTOM)
     if not bottom.any():
         bottom = ~top
     if not bottom.any():
-        return z, np.zeros(len(z))
+        return np.zeros(len(z))
     finer = ExtraTreesClassifier(trees, min_samples_leaf=_LEAF, random_state=seed)
     log_odds = cross_fitted(X, top, weight, keys, fold, finer, used=top | bottom)
-    return z, expit(log_odds - _SIZES * math.log(weight[bottom].sum() / weight[top].sum()))
+    return np.asarray(expit(log_odds - _SIZES * math.log(weight[bottom].sum() / weight[top].sum())))
 
 
 class ClassStructure(Consensus):
-    """The share of the unlabelled rows that look positive; if it is above 40 %, at least the default estimate.
+    """The share of the unlabelled rows that looks positive; where it is above 40 %, at least the default estimate.
 
     For labels that are not at random: where the obvious positives are labelled, or those of one kind. The default then
-    estimates too little. A row looks positive if it resembles the surest positives more than the surest negatives. The
-    assumption is that as many rows are positive. It fails where few rows are positive and classes overlap: the estimate
-    is then too large. The surest negatives are the 60 % of the rows with the lowest scores; if more than 40 % are
-    positive, some of these are among them, too few rows look positive, and the default may be nearer.
-    :func:`usmo.priors.scar_test` has the largest prior that labels at random allow.
+    estimates too little. Each row counts with the probability that it belongs to the surest positives rather than to
+    the surest negatives. The assumption is that as many rows are positive. It fails where few rows are positive and
+    classes overlap: the estimate is then too large. The surest negatives are the 60 % of the rows with the lowest
+    scores. If more than 40 % of the rows are positive, some positives are among them, too few rows look positive, and
+    the default may be nearer. :func:`usmo.priors.scar_test` has the largest prior that labels at random allow.
 
-    The interval is that of :class:`usmo.priors.Consensus`, and reaches up to 1.5 times the share of rows that look
+    The interval is made as that of :class:`usmo.priors.Consensus`, and reaches up to 1.5 times the share that looks
     positive, with its sampling error: a third of the positives may look negative.
     Parameters as for :class:`usmo.priors.scores.ScorePrior`; ``classifier`` scores the rows for the default estimate.
 
     Attributes
     ----------
     diagnostics_ : dict
-        Also ``looks_positive``, the share of the unlabelled rows that look positive.
+        Also ``looks_positive``, the share of the unlabelled rows that looks positive.
     """
 
     def _features(self, X: Any, labelled: Mask, weight: Array, repetition: int, groups: Index | None) -> Array:
@@ -94,8 +95,7 @@ class ClassStructure(Consensus):
         seed = int(np.random.SeedSequence([self.random_state, repetition, 1]).generate_state(1)[0])
         keys = row_keys(X, seed)
         fold = division(labelled, weight, keys, self.folds, groups)
-        _, m = structure_scores(X, labelled, weight, keys, fold, _TREES, seed)
-        return np.column_stack([score, m])
+        return np.column_stack([score, looks_positive(X, labelled, weight, keys, fold, _TREES, seed)])
 
     def _scores(self, sample: Sample) -> Sample:
         return replace(sample, P=sample.P[:, 0], U=sample.U[:, 0])

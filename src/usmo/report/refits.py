@@ -157,7 +157,8 @@ def labels_test(
     """The test of labels at random; None if propensities are given, for kernel matrices, wide tables and few labels.
 
     It takes rows as independent, so there is none for rows in groups either. A prior that was given is used, unless
-    it leaves no unlabelled row positive, or none negative. The scenario is that of the model, if there is one.
+    it leaves no unlabelled row positive, or none negative, or the model was adapted to another mixture. The scenario is
+    that of the model, if there is one.
     """
     told = hasattr(model, "propensity_") or getattr(model, "kernel", None) == "precomputed"
     n_p, n_u = (int(np.count_nonzero(labels == kind)) for kind in (1, 0))
@@ -165,5 +166,7 @@ def labels_test(
         return None
     scenario, prior = getattr(model, "scenario", scenario), getattr(model, "prior", None)
     low, high = possible_priors(n_p, n_u, len(labels), scenario)
-    given = float(prior) if isinstance(prior, Real) and low < float(prior) < high else None
+    given = float(prior) if isinstance(prior, Real) and prior == model.prior_ else None
+    if given is not None and not low < given < high:
+        given = None
     return scar_test(X, labels, names=names, prior=given, scenario=scenario)

@@ -34,13 +34,13 @@ from usmo.priors.scores import cross_fitted, division, share_at_least
 _BOTTOM, _SIZES, _LEAF = 0.6, 1 / 3, 1
 """Share of U in which the surest negatives lie, power of their sizes by which the ends are counted, and fewest rows of
 a leaf of the trees that find m. Draws 130 to 134 of ``benchmarks.random`` chose them. There ``scar_test`` rejects
-labels at random in 3 of 85 draws, in 9 with 10 % of positives, and the strongest mechanism in 65 of 77. With a bottom
-of 0.5 it is 10, 11 and 68, with 0.7 1, 4 and 58; with a power of 0 it is 5, 21 and 67, with 1/2 3, 5 and 60. Larger
-leaves make S too large where few rows are positive."""
+labels at random in 3 of 85 draws, in 9 with 10 % of positives, and the strongest mechanism in 65 of 77 (with these
+trees, not a forest, in its ranking). With a bottom of 0.5 it is 10, 11 and 68, with 0.7 1, 4 and 58; with a power of 0
+it is 5, 21 and 67, with 1/2 3, 5 and 60. Larger leaves make S too large where few rows are positive."""
 
 _FOUND = 2 / 3
-"""Smallest share of the positives that looks positive for which the interval allows. On the same draws S/π_U is larger
-in 96 % of the samples whose labels follow the true score most."""
+"""Smallest share of the positives that looks positive for which the interval allows. On the same draws 1.5·S with its
+sampling error is at least π_U in 96 % of the samples whose labels follow the true score most."""
 
 _RANKING_LEAF = 3
 """Fewest rows of a leaf of the trees that rank the rows."""

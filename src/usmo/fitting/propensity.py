@@ -24,7 +24,7 @@ from scipy.special import expit, logit
 from sklearn.exceptions import ConvergenceWarning
 
 from usmo.core.arrays import Array, Index, Mask
-from usmo.core.groups import check_divisible, group_folds
+from usmo.core.groups import check_divisible, equal_row_folds, group_folds
 from usmo.core.table import Table
 from usmo.fitting.fit import Fit, fit_table
 from usmo.fitting.label_likelihood import LabelData, LabelModel, fit_labels
@@ -182,17 +182,17 @@ def _sample(table: Table, seed: int) -> _Sample:
     Equal rows share a fold. Of each kind the rows of the first ``MOST_ROWS`` keys are used, with weights that keep the
     weight of the kind.
     """
-    rows, folds, weights = [], [], []
+    parts: list[tuple[Index, Array, np.ndarray, Mask]] = []
     for kind in (table.labelled, table.unlabelled):
-        _, place = np.unique(row_keys(table.X, seed, kind), return_inverse=True)
+        keys = row_keys(table.X, seed, kind)
+        _, place = np.unique(keys, return_inverse=True)
         is_used, w = place < MOST_ROWS, table.sample_weight(kind)
-        fold = np.where(is_used, place % FOLDS, -1)
         keep = is_used | (kind is table.labelled)
-        rows.append(kind[keep])
-        folds.append(fold[keep])
-        weights.append(np.where(is_used, w * (w.sum() / w[is_used].sum()), 0.0)[keep])
-    origin, weight, fold = np.concatenate(rows), np.concatenate(weights), np.concatenate(folds)
-    labelled = np.arange(len(origin)) < len(rows[0])
+        weight = np.where(is_used, w * (w.sum() / w[is_used].sum()), 0.0)
+        parts.append((kind[keep], weight[keep], keys[keep], is_used[keep]))
+    origin, weight, keys, used = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    labelled = np.arange(len(origin)) < len(parts[0][0])
+    fold = np.where(used, equal_row_folds(labelled, keys, FOLDS), -1)
     if table.groups is not None:
         group, kind = table.groups[origin], labelled.astype(np.intp)
         check_divisible(

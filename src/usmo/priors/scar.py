@@ -24,12 +24,13 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.preprocessing import MaxAbsScaler
 
 from usmo.core.arrays import Array, Mask
+from usmo.core.groups import equal_row_folds
 from usmo.core.targets import validate_labelled
 from usmo.kernels.row_sampling import row_keys
 from usmo.kernels.threads import single_blas
 from usmo.priors.best_bin import BestBin
 from usmo.priors.label_share import Excess, LabelShares
-from usmo.priors.scores import cross_fitted, default_features, fold_numbers
+from usmo.priors.scores import cross_fitted, default_features
 from usmo.priors.structure import looks_positive
 
 _FOLDS, _TREES, _LANDMARKS = 5, 20, 100
@@ -211,7 +212,7 @@ def _drawn_scores(X: Any, labelled: Mask, rng: np.random.Generator) -> Array:
     """
     seed, weight = int(rng.integers(2**31)), np.ones(len(labelled))
     keys = row_keys(X, seed)
-    fold = fold_numbers(labelled, keys, _FOLDS)
+    fold = equal_row_folds(labelled, keys, _FOLDS)
     forest = RandomForestClassifier(_TREES, min_samples_leaf=3, random_state=seed)
     features = default_features(X, weight > 0.0, weight, keys, _LANDMARKS)
     scores = (

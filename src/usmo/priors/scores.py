@@ -1,4 +1,4 @@
-"""Held-out scores of P against U: the model that scores a row was not trained on it, nor on equal rows of its kind.
+"""Held-out scores of P against U: the model that scores a row was not trained on it, nor on equal rows.
 
 With groups, it was not trained on rows of the same group.
 """
@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import has_fit_parameter
 
 from usmo.core.arrays import Array, Index, Mask
-from usmo.core.groups import group_folds
+from usmo.core.groups import equal_row_folds, group_folds
 from usmo.kernels.row_sampling import row_keys
 from usmo.priors.base import PriorEstimator
 
@@ -96,21 +96,12 @@ def held_out_scores(
 
 
 def division(labelled: np.ndarray, weight: Array, keys: np.ndarray, folds: int, groups: Index | None) -> Index:
-    """The fold of each row; rows of one group share one, without groups equal rows of P, and of U."""
+    """The fold of each row; rows of one group share one, without groups equal rows."""
     if groups is None:
-        return fold_numbers(labelled, keys, folds)
+        return equal_row_folds(labelled, keys, folds)
     # in the order of the keys, so that every repetition has its own division
     fold, order = np.empty(len(keys), dtype=np.intp), np.lexsort((keys, ~labelled))
     fold[order] = group_folds(groups[order], labelled[order].astype(np.intp), weight[order], folds)
-    return fold
-
-
-def fold_numbers(labelled: np.ndarray, keys: np.ndarray, folds: int) -> Index:
-    """The fold of each row; equal rows of P, and of U, share one."""
-    fold = np.empty(len(keys), dtype=np.intp)
-    for mask in (labelled, ~labelled):
-        _, group = np.unique(keys[mask], return_inverse=True)
-        fold[mask] = group % folds
     return fold
 
 

@@ -1,4 +1,4 @@
-"""What a learnt rule makes of the same summaries: python -m benchmarks.prior_rule [--draws 6] [--first 200]
+"""What a learnt rule makes of the same summaries: python -m benchmarks.prior_rule [--draws 3] [--first 200]
 
 A forest learns the share of positives among the unlabelled rows from what the estimators find, and is tried on the
 tables that it was not trained on, each in turn. It shows how much a better combination of these numbers could gain. The
@@ -80,7 +80,7 @@ def main(draws: Sequence[int], results: Results) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=6)
+    parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--first", type=int, default=200, help="first draw")
     parser.add_argument("--results", type=Path, default=Path("out/prior_rule.jsonl"), help="file of measurements")
     given = parser.parse_args()

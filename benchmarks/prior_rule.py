@@ -1,8 +1,8 @@
-"""What a learnt rule makes of the same summaries: python -m benchmarks.prior_rule [--draws 3] [--first 200]
+"""The prior by a rule learnt from what the estimators find: python -m benchmarks.prior_rule [--draws 3] [--first 200]
 
-A forest learns the share of positives among the unlabelled rows from what the estimators find, and is tried on the
-tables that it was not trained on, each in turn. It shows how much a better combination of these numbers could gain. The
-numbers of rows are drawn before the prior: in ``benchmarks.priors`` they depend on it, and a rule that is trained there
+A forest learns the share of positives among the unlabelled rows from the diagnostics of ``ClassStructure`` on all
+tables but one, and is tried on that one. It shows how much a better combination of these numbers could gain. The
+numbers of rows do not depend on the prior here. In ``benchmarks.priors`` they do, and a rule that is trained there
 reads the prior from them. Measurements are kept in out/prior_rule.jsonl and not made again: delete the file after a
 change of the code. USMO_DATA must be set.
 """
@@ -12,14 +12,12 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from scipy import sparse
 from sklearn.ensemble import ExtraTreesRegressor
 
-from benchmarks.priors import HARD, MOST_LABELLED, MOST_UNLABELLED, PRIORS, TABLES, table
+from benchmarks.priors import HARD, MOST_LABELLED, MOST_UNLABELLED, PRIORS, TABLES, dense_rows, last_table
 from benchmarks.results import Results
 from usmo.priors import ClassStructure
 
@@ -29,15 +27,13 @@ DEFAULT = slice(0, 2)
 FEWEST_LABELLED, LABELLED = 20, 0.4
 """Fewest labelled positives, and the largest share of the positives that is labelled."""
 
-_last_table = lru_cache(maxsize=1)(table)
-
 
 def draw(name: str, prior: float, k: int) -> tuple[np.ndarray, np.ndarray, float]:
     """The rows of a problem, which are labelled, and the share of positives among the unlabelled ones.
 
     All priors of a draw have the same numbers of labelled and of unlabelled rows.
     """
-    X, y = _last_table(name)
+    y = last_table(name)[1]
     rng = np.random.default_rng([k, TABLES.index(name)])
     positive, negative = rng.permutation(np.flatnonzero(y)), rng.permutation(np.flatnonzero(~y))
     most = min(MOST_LABELLED, int(LABELLED * len(positive)))
@@ -46,9 +42,7 @@ def draw(name: str, prior: float, k: int) -> tuple[np.ndarray, np.ndarray, float
     n_u = int(min(MOST_UNLABELLED, (len(positive) - n_p) / max(PRIORS), len(negative) / (1.0 - min(PRIORS))))
     hits = round(prior * n_u)
     rows = np.concatenate([positive[: n_p + hits], negative[: n_u - hits]])
-    Z = X[rows]
-    dense = np.asarray(Z.todense() if sparse.issparse(Z) else Z, dtype=float)
-    return dense, np.arange(len(rows)) < n_p, hits / n_u
+    return dense_rows(name, rows), np.arange(len(rows)) < n_p, hits / n_u
 
 
 def measure(name: str, prior: float, k: int) -> list[float]:

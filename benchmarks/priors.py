@@ -98,13 +98,14 @@ class SharedScores:
 
 
 def add_tables(parser: argparse.ArgumentParser) -> None:
-    """The option ``--tables``; :func:`chosen_tables` has its meaning."""
+    """Add the option ``--tables``; :func:`chosen_tables` makes names of tables of its value."""
     names, text = [*TABLES, *KEEL, OTHER], f"names, or {OTHER}: the tables of benchmarks.keel"
     parser.add_argument("--tables", nargs="+", default=TABLES, choices=names, metavar="TABLE", help=text)
 
 
-def chosen_tables(names: Sequence[str]) -> Sequence[str]:
-    return KEEL if OTHER in names else names
+def chosen_tables(names: Sequence[str]) -> list[str]:
+    """The names, with the tables of :mod:`benchmarks.keel` for ``OTHER``."""
+    return [each for name in names for each in (KEEL if name == OTHER else (name,))]
 
 
 Problem = tuple[str, float, str, int]
@@ -121,23 +122,27 @@ def problems(draws: Sequence[int], tables: Sequence[str] = TABLES) -> list[Probl
     ]
 
 
-_last_table = lru_cache(maxsize=1)(table)
+last_table = lru_cache(maxsize=1)(table)
+
+
+def dense_rows(name: str, rows: np.ndarray) -> np.ndarray:
+    Z = last_table(name)[0][rows]
+    return np.asarray(Z.todense() if sparse.issparse(Z) else Z, dtype=float)
 
 
 def draw_of(name: str, prior: float, scenario: str, k: int) -> tuple[np.ndarray, np.ndarray, float]:
     """The numbers of the rows of a problem, which are labelled, and the true prior."""
-    return draw(_last_table(name)[1], prior, scenario, 1000 * k + int(100 * prior))
+    return draw(last_table(name)[1], prior, scenario, 1000 * k + int(100 * prior))
 
 
 def sample(name: str, prior: float, scenario: str, k: int) -> tuple[np.ndarray, np.ndarray, float]:
     """The rows of a problem, which are labelled, and the true prior."""
     rows, labelled, true = draw_of(name, prior, scenario, k)
-    Z = _last_table(name)[0][rows]
-    return np.asarray(Z.todense() if sparse.issparse(Z) else Z, dtype=float), labelled, true
+    return dense_rows(name, rows), labelled, true
 
 
 def measure(estimator: str, problem: Problem) -> list[float]:
-    """Error, seconds, whether the interval contains the truth, its width, whether it determines the prior."""
+    """Error, seconds, whether the interval contains the truth, its width, and whether it determines the prior."""
     X, labelled, true = sample(*problem)
     own = {} if estimator in (DEFAULT, "best-bin") else {"n_bootstrap": 0}
     began = time.perf_counter()

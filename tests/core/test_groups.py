@@ -100,9 +100,17 @@ def test_equal_rows_share_a_fold_whatever_their_labels():
     assert len(np.unique(fold)) == 5
 
 
-def test_folds_of_different_rows_have_equally_many_of_each_kind():
-    labelled = np.arange(103) < 23
+@pytest.mark.parametrize("shared", [0, 1, 7])
+def test_folds_have_equally_many_different_rows_of_each_kind(shared):
     keys = np.random.default_rng(1).permutation(103).astype(np.uint64)
+    labelled = np.arange(103 + shared) < 23
+    keys = np.append(keys, keys[:shared])  # the first labelled rows again, without labels
     fold = equal_row_folds(labelled, keys, 5)
     for kind in (labelled, ~labelled):
         assert np.ptp(np.bincount(fold[kind], minlength=5)) <= 1
+
+
+def test_two_different_labelled_rows_are_in_different_folds():
+    keys = np.array([3, 8, 3, 5, 6, 7], dtype=np.uint64)
+    fold = equal_row_folds(np.arange(6) < 2, keys, 5)
+    assert fold[0] == fold[2] != fold[1]

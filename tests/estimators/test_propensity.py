@@ -258,3 +258,13 @@ def test_constant_column_says_nothing():
     X, positive, y, _ = by_column(400, seed=12)
     X = np.column_stack([X, np.full(400, 7.0)])
     assert PropensityModel(float(positive.mean()), columns=[3]).fit(X, y).propensity_model_.is_constant
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_two_different_labelled_rows_of_which_one_is_also_unlabelled_are_enough():
+    rng = np.random.default_rng(0)
+    labelled = np.repeat([[0.0, 0.0], [1.0, 0.0]], 10, axis=0)
+    X = np.vstack([labelled, rng.normal(size=(60, 2)), np.zeros((5, 2))])
+    model = PUSVC(0.5, scenario="censored", propensity="estimate").fit(X, np.arange(85) < 20)
+    assert model.certificate_.relative_gap < 1e-3
+    assert np.isfinite(model.propensity_).all()

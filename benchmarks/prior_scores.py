@@ -1,8 +1,8 @@
 """Classifiers that score rows for the prior estimate: python -m benchmarks.prior_scores   (USMO_DATA set)
 
 On one draw of every problem of ``benchmarks.priors``: |error| of the default estimator with the held-out scores
-of each classifier. The first line is the default classifier. The last one is a limit: its scores are trained with the
-true classes of up to 6,000 rows, which no PU method knows.
+of each classifier. The first line is the default classifier. The last two are limits, trained with true classes, which
+no PU method knows: with those of the rows of the problem, and with those of up to 6,000 rows of the table.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from benchmarks.priors import HARD, Problem, draw_of, problems, sample, table
+from benchmarks.priors import HARD, Problem, draw_of, last_table, problems, sample, table
 from usmo.priors import DEFAULT, ESTIMATORS
 
 CLASSIFIERS = {
@@ -33,7 +33,9 @@ CLASSIFIERS = {
     "random forest": RandomForestClassifier(100, min_samples_leaf=3, random_state=0),
     "gradient boosting": HistGradientBoostingClassifier(max_iter=60, random_state=0),
 }
-LIMIT = "scores trained with the true classes"
+OWN_ROWS, WHOLE_TABLE = "true classes of the rows of the problem", "true classes of the table"
+LIMITS = (OWN_ROWS, WHOLE_TABLE)
+EVERY = (*CLASSIFIERS, *LIMITS)
 MOST_OF_A_CLASS = 3000
 
 
@@ -48,13 +50,8 @@ class Given(ClassifierMixin, BaseEstimator):
         return np.asarray(X[:, 0])
 
 
-@lru_cache(maxsize=1)
-def scores_by_class(name: str) -> np.ndarray:
-    """Held-out scores of all rows of a table: a forest and a kernel machine trained with the true classes."""
-    X, y = table(name)
-    rng = np.random.default_rng(0)
-    parts = [rng.permutation(np.flatnonzero(mask)) for mask in (y, ~y)]
-    known = np.concatenate([part[:MOST_OF_A_CLASS] for part in parts])
+def scores_by_class(X: Any, y: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Held-out scores of all rows: a forest and a kernel machine trained with the true classes of the known rows."""
     models = [
         RandomForestClassifier(300, min_samples_leaf=2, random_state=0),
         make_pipeline(StandardScaler(with_mean=not hasattr(X, "tocsr")), SVC(class_weight="balanced")),
@@ -72,6 +69,14 @@ def scores_by_class(name: str) -> np.ndarray:
     return total
 
 
+@lru_cache(maxsize=1)
+def scores_of_table(name: str) -> np.ndarray:
+    X, y = table(name)
+    rng = np.random.default_rng(0)
+    parts = [rng.permutation(np.flatnonzero(mask)) for mask in (y, ~y)]
+    return scores_by_class(X, y, np.concatenate([part[:MOST_OF_A_CLASS] for part in parts]))
+
+
 def _decision(model: Any, X: Any) -> np.ndarray:
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(X))
@@ -82,9 +87,14 @@ def _decision(model: Any, X: Any) -> np.ndarray:
 def rows_of(problem: Problem, classifier: str) -> tuple[np.ndarray, np.ndarray, float, Any]:
     """What the estimator sees, and the classifier."""
     X, labelled, true = sample(*problem)
-    if classifier != LIMIT:
+    if classifier not in LIMITS:
         return X, labelled, true, CLASSIFIERS[classifier]
-    return scores_by_class(problem[0])[draw_of(*problem)[0]][:, None], labelled, true, Given()
+    rows = draw_of(*problem)[0]
+    if classifier == OWN_ROWS:
+        score = scores_by_class(X, last_table(problem[0])[1][rows], np.arange(len(rows)))
+    else:
+        score = scores_of_table(problem[0])[rows]
+    return score[:, None], labelled, true, Given()
 
 
 def main(names: list[str], draw: int) -> None:
@@ -108,7 +118,7 @@ def main(names: list[str], draw: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--classifiers", nargs="+", default=[*CLASSIFIERS, LIMIT], choices=[*CLASSIFIERS, LIMIT])
+    parser.add_argument("--classifiers", nargs="+", default=EVERY, choices=EVERY)
     parser.add_argument("--draw", type=int, default=0, help="number of the draw")
     given = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -89,8 +89,14 @@ def test_a_store_of_another_table_is_refused_with_what_differs(data, capsys):
 
 def test_a_dry_run_says_what_would_happen_and_makes_no_file(data, capsys):
     assert main(["review", str(data), *LABELS, "--dry-run"]) == 0
-    assert "would start the review" in capsys.readouterr().out
+    plan = json.loads(capsys.readouterr().out)
+    assert (plan["would"], plan["rows"]) == ("start a review", 60)
     assert not data.with_name("people.csv.review").exists()
+
+
+def test_options_of_reading_are_checked(data, capsys):
+    assert main(["review", str(data), *LABELS, "--encoding", "nonsense", "--dry-run"]) == 1
+    assert "nonsense" in capsys.readouterr().err
 
 
 def test_without_its_packages_the_extra_is_named(data, capsys, monkeypatch):

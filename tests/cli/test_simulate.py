@@ -7,10 +7,13 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from scipy import sparse
 
 from tests.cli.command_line import called
 from tests.review.tables import two_clouds
 from usmo.cli import main
+from usmo.cli.simulate import _digest
+from usmo.review.simulation import Plan
 
 
 @pytest.fixture
@@ -55,3 +58,22 @@ def test_errors_name_the_option(table, tmp_path, capfd):
         capfd.readouterr()
         assert main(["simulate", str(table), *options]) == code
         assert message in capfd.readouterr().err
+
+
+def test_options_of_reading_have_their_effect(table, capfd):
+    assert main(["simulate", str(table), *OPTIONS, "--encoding", "nonsense", "--dry-run"]) == 1
+    assert "nonsense" in capfd.readouterr().err
+    first = pl.arange(90) < 30
+    pl.read_csv(table).with_columns(x0=pl.when(first).then(-999).otherwise("x0")).write_csv(table)
+    assert main(["simulate", str(table), *OPTIONS, "--missing=-999", "--seeds", "10", "--dry-run"]) == 0
+    found = capfd.readouterr()
+    assert "30 missing" in found.err
+    assert json.loads(found.out) == {"would": "simulate reviews", "reviews": 10, "rows": 90, "positives": 15}
+
+
+def test_runs_of_a_sparse_table_with_the_same_values_in_other_columns_are_not_reused():
+    truth, plan = np.array([True, False]), Plan("top", ("audit",), 1)
+    one = sparse.csr_matrix(([1.0, 2.0], ([0, 1], [0, 1])), shape=(2, 3))
+    other = sparse.csr_matrix(([1.0, 2.0], ([0, 1], [2, 1])), shape=(2, 3))
+    assert _digest(one, truth, plan) == _digest(one.copy(), truth, plan)
+    assert _digest(one, truth, plan) != _digest(other, truth, plan)

@@ -13,8 +13,8 @@ from usmo.cli.features import encoder_of, feature_sheet
 from usmo.cli.messages import Messages, put_json
 from usmo.cli.options import TableOptions
 from usmo.cli.outputs import check_targets
-from usmo.cli.task import excluded_columns, need_columns, row_names
-from usmo.io import Sheet, labels, read
+from usmo.cli.task import excluded_columns, read_sheet, row_names
+from usmo.io import labels
 from usmo.review import BackgroundRefit, Review, Store
 from usmo.review.fingerprint import fingerprint
 from usmo.system.extras import load_extra
@@ -43,12 +43,13 @@ def review(
             param_hint="--host",
         )
     with Messages(quiet) as messages:
-        sheet, kinds, ids = _read(table)
+        sheet = read_sheet(messages, table)
+        kinds = labels(sheet, table.label_column, table.positive, table.negative)
+        ids = row_names(sheet, table.id_column)
         if dry_run:
-            there = "continue" if os.path.exists(path) else "start"
-            click.echo(
-                f"would {there} the review {path} of {len(kinds):,} rows, {(kinds == 1).sum():,} known positives"
-            )
+            there = "continue a review" if os.path.exists(path) else "start a review"
+            counts = {"rows": len(kinds), "known_positives": int(np.count_nonzero(kinds == 1))}
+            put_json({"would": there, "store": path, **counts})
             return
         listening = serving.bound_socket(host, port)
         features = feature_sheet(sheet, table, excluded_columns(table.roles))
@@ -81,12 +82,3 @@ def _store_path(table: TableOptions, store: str | None) -> str:
     if table.data == "-":
         raise click.BadParameter("is needed for a table from standard input", param_hint="--store")
     return f"{table.data}.review"
-
-
-def _read(table: TableOptions) -> tuple[Sheet, np.ndarray, list[str]]:
-    """The table, its labels and the ids of its rows."""
-    excluded = excluded_columns(table.roles)
-    sheet = read(table.data, format=table.format, text=[*excluded, *table.text_column], max_bytes=table.max_bytes)
-    need_columns(sheet, table.roles)
-    kinds = labels(sheet, table.label_column, table.positive, table.negative)
-    return sheet, kinds, row_names(sheet, table.id_column)

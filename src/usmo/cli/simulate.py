@@ -17,10 +17,11 @@ from usmo.cli.features import encoder_of, feature_sheet
 from usmo.cli.messages import Messages, put_json
 from usmo.cli.options import TableOptions
 from usmo.cli.outputs import Outputs, check_targets
-from usmo.cli.task import excluded_columns, need_columns
-from usmo.io import TableError, read
+from usmo.cli.task import excluded_columns, read_sheet
+from usmo.io import TableError
 from usmo.io.labels import label_kinds, labels
 from usmo.review.encoding import encoded
+from usmo.review.fingerprint import fingerprint
 from usmo.review.runs import FinishedRuns
 from usmo.review.simulation import Plan, means
 from usmo.review.simulation import simulate as simulate_review
@@ -48,7 +49,8 @@ def simulate(
         finished = FinishedRuns(store, _digest(X, truth, plan))
         missing = [seed for seed in range(seeds) if seed not in finished.runs]
         if dry_run:
-            click.echo(f"would simulate {len(missing)} reviews of {len(truth):,} rows, {truth.sum():,} positive")
+            plan_of = {"reviews": len(missing), "rows": len(truth), "positives": int(truth.sum())}
+            put_json({"would": "simulate reviews", **plan_of})
             return
         _run_all(X, truth, missing, plan, jobs, finished, messages)
     runs = [finished.runs[seed] for seed in range(seeds)]
@@ -67,15 +69,13 @@ def simulate(
 
 def _read(table: TableOptions, messages: Messages) -> tuple[Any, np.ndarray]:
     """The encoded columns and the true labels."""
-    excluded = excluded_columns(table.roles)
-    sheet = read(table.data, format=table.format, text=[*excluded, *table.text_column], max_bytes=table.max_bytes)
     try:
-        need_columns(sheet, table.roles)
+        sheet = read_sheet(messages, table)
         labels(sheet, table.label_column, table.positive)
     except TableError as error:
         raise TableError(str(error).replace("--label-column", "--truth-column")) from None
     truth = label_kinds(sheet, table.label_column, table.positive) == 1
-    features = feature_sheet(sheet, table, excluded)
+    features = feature_sheet(sheet, table, excluded_columns(table.roles))
     encoder, X = encoded(features, encoder_of(table))
     messages.say(f"{table.source}: {len(truth):,} rows, {truth.sum():,} positive")
     for line in [] if encoder is None else encoder.summary():
@@ -85,10 +85,8 @@ def _read(table: TableOptions, messages: Messages) -> tuple[Any, np.ndarray]:
 
 def _digest(X: Any, truth: np.ndarray, plan: Plan) -> str:
     """What identifies runs that can be continued: the encoded table and the plan."""
-    digest = hashlib.blake2b(json.dumps(plan.as_dict(), sort_keys=True).encode(), digest_size=16)
-    values = X.data if hasattr(X, "indptr") else np.ascontiguousarray(X)
-    digest.update(repr(X.shape).encode() + values.tobytes() + truth.tobytes())
-    return digest.hexdigest()
+    what = json.dumps([plan.as_dict(), fingerprint(X, truth)], sort_keys=True)
+    return hashlib.blake2b(what.encode(), digest_size=16).hexdigest()
 
 
 def _run_all(

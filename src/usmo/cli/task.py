@@ -51,19 +51,12 @@ class Task:
 
 def read_task(messages: Messages, table: TableOptions) -> Task:
     """Read and encode a table, and say how each column was encoded."""
-    need_table(table.data)
-    excluded = excluded_columns(table.roles)
-    unparsed = [*table.text_column, *(name for name, kind in table.kind if kind != "number")]
     encoder = encoder_of(table)
-    sheet = table_sheet(
-        messages, table.data, unparsed, excluded=excluded, missing=table.missing, format=table.format,
-        encoding=table.encoding, max_bytes=table.max_bytes,
-    )  # fmt: skip
-    need_columns(sheet, table.roles)
+    sheet = read_sheet(messages, table)
     y = labels(sheet, table.label_column, table.positive, table.negative).astype(int)
     propensity = propensities(sheet, table.propensity_column, y == 1)
     groups = row_groups(sheet, table.group_column)
-    features = feature_sheet(sheet, table, excluded)
+    features = feature_sheet(sheet, table, excluded_columns(table.roles))
     encoder.fit(features)
     found = id_column(features, encoder) if table.id_column is None else None
     table = table if found is None else table._replace(id_column=found)
@@ -76,6 +69,18 @@ def read_task(messages: Messages, table: TableOptions) -> Task:
     for remark in label_remarks(sheet, table.label_column, table.positive, table.negative, y):
         messages.say(f"  {remark}")
     return task
+
+
+def read_sheet(messages: Messages, table: TableOptions) -> Sheet:
+    """Read the table of the options; it has every column that they give a role."""
+    need_table(table.data)
+    unparsed = [*table.text_column, *(name for name, kind in table.kind if kind != "number")]
+    sheet = table_sheet(
+        messages, table.data, unparsed, excluded=excluded_columns(table.roles), missing=table.missing,
+        format=table.format, encoding=table.encoding, max_bytes=table.max_bytes,
+    )  # fmt: skip
+    need_columns(sheet, table.roles)
+    return sheet
 
 
 def propensities(sheet: Sheet, column: str | None, known: np.ndarray) -> np.ndarray | None:

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from tests.review.tables import ColumnRanker, one_known, two_clouds
-from usmo.review import QBCB, Audit, BackgroundRefit, Review, StoreError
+from usmo.review import QBCB, Audit, BackgroundRefit, Review, StoreError, Verdict
 
 
 @pytest.fixture
@@ -169,6 +169,23 @@ def test_an_audit_ends_with_a_promise(table):
         review.tell(rows, truth[rows])
     assert review.found >= 0.95 * (truth.sum() - 1)
     assert review.stop().audit_rows == 0
+
+
+def test_a_rule_of_the_user_may_ask_for_random_rows(table):
+    class FirstTwenty:
+        draws = "audit"
+
+        def verdict(self, course):
+            done = len(course.positive)
+            return Verdict(done >= 20, 0.95, None, ["twenty random rows"], phase="audit" if done < 20 else "rank")
+
+    X, truth = table
+    review = Review(X, one_known(truth), ranker=ColumnRanker(), rule=FirstTwenty())
+    while not review.stop().stop:
+        candidates = review.candidates(5)
+        assert {one.how for one in candidates} == {"audit"}
+        review.tell([one.row for one in candidates], truth[[one.row for one in candidates]])
+    assert {one.how for one in review.candidates(5)} == {"likely"}
 
 
 def test_the_ranking_does_not_know_control_rows_that_it_has_not_come_upon():

@@ -44,6 +44,15 @@ def test_decisions_are_the_last_entries_that_are_not_undone(path):
         assert {entry.row: entry.label for entry in again.decisions()} == {3: 1, 4: -1}
 
 
+def test_a_control_row_that_comes_up_again_keeps_its_decision(path):
+    with Store(path) as store:
+        store.record([3], [1], by="anna", how="control")
+        store.record([3], [1], how="again")
+        assert [(entry.row, entry.how) for entry in store.decisions()] == [(3, "control")]
+        assert [entry.how for entry in store.undo()] == ["control"]
+        assert store.decisions() == []
+
+
 def test_undo_of_one_person_leaves_the_others(path):
     with Store(path) as store:
         store.record([1], [1], by="anna")

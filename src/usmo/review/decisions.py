@@ -9,11 +9,7 @@ from numpy.typing import NDArray
 
 from usmo.core.arrays import Index
 from usmo.review.course import Course
-from usmo.review.store import Entry
-
-AUDIT, CONTROL, AGAIN, IMPORTED = "audit", "control", "again", "imported"
-"""How a row was chosen: an audit row, a row of the control sample, a control row that the ranking has come upon, a row
-whose label is known from elsewhere."""
+from usmo.review.store import AGAIN, AUDIT, CONTROL, IMPORTED, Entry
 
 
 class Decisions:

@@ -15,15 +15,15 @@ from usmo.columns import TableEncoder
 from usmo.core.arrays import Array
 from usmo.io import write
 from usmo.review.course import Course
-from usmo.review.decisions import AGAIN, AUDIT, CONTROL, Decisions
+from usmo.review.decisions import Decisions
 from usmo.review.encoding import encoded
 from usmo.review.expected import expected_positives
 from usmo.review.fingerprint import fingerprint
 from usmo.review.inputs import checked_decisions, checked_ids, checked_labels, n_rows
 from usmo.review.rankers import Ranker, choose_ranker
 from usmo.review.results import decision_columns
-from usmo.review.stopping import QBCB, Audit, Rule, Tail, Verdict, make_rule
-from usmo.review.store import Entry, Store
+from usmo.review.stopping import Rule, Verdict, make_rule
+from usmo.review.store import AGAIN, Entry, Store
 from usmo.review.strategies import Strategy, by_score, check_strategy, spread, uncertain_first
 from usmo.review.what_is_left import Remaining, what_is_left
 from usmo.system import caller
@@ -232,12 +232,12 @@ class Review:
         model = self._current()
         with self._lock:
             self._synchronise()
-            phase = self.stop().phase if isinstance(self.rule, Audit | Tail | QBCB) else "rank"
+            draws: str = getattr(self.rule, "draws", "")
+            phase = self.stop().phase if draws else "rank"
             free = self._free(by)
             if phase == "audit":
-                how = CONTROL if isinstance(self.rule, QBCB) else AUDIT
                 rows = self.decisions.next_audit_rows()
-                chosen = [(int(row), how) for row in rows[free[rows]][:k]]
+                chosen = [(int(row), draws) for row in rows[free[rows]][:k]]
             else:
                 chosen = self._ranked(model, k, free)
             now = time.monotonic()

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usmo.core.arrays import Array
-from usmo.review.decisions import IMPORTED
-from usmo.review.store import Entry
+from usmo.review.store import IMPORTED, Entry
 from usmo.review.strategies import by_score
 
 _WORDS = {1: "positive", 0: "", -1: "negative"}

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 from scipy.stats import binom, hypergeom
 
 from usmo.review.audit import least_missed, recall_plan
 from usmo.review.course import Course
+from usmo.review.store import AUDIT, CONTROL
 
 _MOST_TESTS = 60
 """Tests of Buscar at one moment; it has one for each positive found."""
@@ -67,7 +68,11 @@ class Verdict:
 
 
 class Rule(Protocol):
-    """A stopping rule."""
+    """A stopping rule.
+
+    A rule whose verdicts may ask for random rows (``phase`` "audit") has an attribute ``draws``: how the log says that
+    such a row was chosen, "audit" or "control".
+    """
 
     def verdict(self, course: Course) -> Verdict: ...
 
@@ -88,6 +93,7 @@ class Audit:
     recall: float = 0.95
     confidence: float = 0.95
     patience: float = 0.5
+    draws: ClassVar[str] = AUDIT
 
     def verdict(self, course: Course) -> Verdict:
         if least_missed(course.found, self.recall) > course.left:
@@ -148,6 +154,7 @@ class Tail:
     recall: float = 0.95
     confidence: float = 0.95
     patience: float = 0.6
+    draws: ClassVar[str] = AUDIT
 
     def verdict(self, course: Course) -> Verdict:
         course = course.own
@@ -230,6 +237,7 @@ class QBCB:
 
     recall: float = 0.95
     confidence: float = 0.95
+    draws: ClassVar[str] = CONTROL
 
     @property
     def smallest(self) -> int:

@@ -53,9 +53,14 @@ CREATE TRIGGER log_is_not_deleted BEFORE DELETE ON log BEGIN SELECT RAISE(ABORT,
 CREATE VIEW active AS
     SELECT * FROM log
     WHERE undoes IS NULL AND seq NOT IN (SELECT undoes FROM log WHERE undoes IS NOT NULL);
-CREATE VIEW decisions AS
-    SELECT * FROM active WHERE seq IN (SELECT MAX(seq) FROM active GROUP BY row);
 """
+
+AUDIT, CONTROL, AGAIN, IMPORTED = "audit", "control", "again", "imported"
+"""How a row was chosen: an audit row, a row of the control sample, a control row that the ranking has come upon, a row
+whose label is known from elsewhere. An entry "again" is no decision."""
+
+_DECISIONS = f"SELECT * FROM active WHERE how <> '{AGAIN}'"
+"""All decisions that are not taken back; the last one on a row is the present one."""
 
 _COLUMNS = "seq, request, row, label, who, time, note, how, model, score, undoes"
 
@@ -203,7 +208,7 @@ class Store:
             if known:
                 return known
             for row, seen in zip(rows, after or (), strict=after is not None):
-                present = self._select("SELECT {} FROM active WHERE row = ? AND how <> 'again' ORDER BY seq", row)
+                present = self._select(f"SELECT {{}} FROM ({_DECISIONS}) WHERE row = ? ORDER BY seq", row)
                 if (present[-1].seq if present else 0) != seen:
                     raise AlreadyDecided(int(row), present[-1] if present else None)
             connection.executemany(
@@ -229,7 +234,7 @@ class Store:
                     request,
                 )
             if of is None:
-                chosen = "SELECT {} FROM active WHERE ? IS NULL OR who = ? ORDER BY seq DESC LIMIT 1"
+                chosen = f"SELECT {{}} FROM ({_DECISIONS}) WHERE ? IS NULL OR who = ? ORDER BY seq DESC LIMIT 1"
                 last = self._select(chosen, by, by)
                 if not last:
                     return []
@@ -244,7 +249,8 @@ class Store:
 
     def decisions(self) -> list[Entry]:
         """The present decision on each row, in the order in which they were made."""
-        return self._read("SELECT {} FROM decisions ORDER BY seq")
+        last = f"SELECT MAX(seq) FROM ({_DECISIONS}) GROUP BY row"
+        return self._read(f"SELECT {{}} FROM active WHERE seq IN ({last}) ORDER BY seq")
 
     def history(self, row: int | None = None) -> list[Entry]:
         """All entries, of one row if it is given: changes of mind and undone ones too."""

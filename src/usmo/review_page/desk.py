@@ -17,18 +17,17 @@ from usmo.core.arrays import Index
 from usmo.io import Sheet
 from usmo.report.formatting import clean
 from usmo.review import AlreadyDecided, BackgroundRefit, Entry, Review
-from usmo.review.decisions import IMPORTED
+from usmo.review.store import AGAIN, IMPORTED
 from usmo.review_page import requests
 from usmo.review_page.cards import Cards
 from usmo.review_page.listing import FORMATS, SUBSETS, Listing
 from usmo.review_page.progress import counts, progress
 from usmo.review_page.reasons import Reasons
-from usmo.review_page.requests import Fields, RequestRefused
+from usmo.review_page.requests import LARGEST_IMPORT, Fields, RequestRefused
 
 _LABELS = (-1, 0, 1)
 _CRITERIA = "criteria"
 _SHOWN_IDS = 10
-_AGAIN = "again"
 
 Answer = dict[str, Any]
 
@@ -83,7 +82,7 @@ class Desk:
     def row(self, row: int) -> Answer:
         """One row with its history."""
         self._check(row)
-        history = [_entry(entry) for entry in self.review.history(row) if entry.how != _AGAIN]
+        history = [_entry(entry) for entry in self.review.history(row) if entry.how != AGAIN]
         return {"candidate": self.card(row), "history": history}
 
     def why(self, row: int) -> Answer:
@@ -151,7 +150,7 @@ class Desk:
     def add_known(self, fields: Fields) -> Answer:
         """Label rows by their ids; with ``check``, only say what would be done."""
         label, name = int(fields.choice("label", (-1, 1))), self._name(fields)
-        ids = _listed_ids(fields.text("text", 4 * 1024 * 1024))
+        ids = _listed_ids(fields.text("text", LARGEST_IMPORT))
         request, check = fields.request(), fields.flag("check")
         kinds = self.review.kinds
         single = {one: self._by_id[one][0] for one in ids if len(self._by_id.get(one, [])) == 1}

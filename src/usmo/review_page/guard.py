@@ -15,10 +15,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from usmo.review_page.access import Access, Hosts
-
-LARGEST_BODY = 64 * 1024
-LARGEST_IMPORT = 4 * 1024 * 1024
-"""Bytes of a request at most; a list of known rows may be longer than the others."""
+from usmo.review_page.requests import LARGEST_BODY, LARGEST_IMPORT
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "

@@ -26,7 +26,7 @@ def report_page(desk: Desk) -> str:
             "id": clean(review.ids[entry.row]), "title": desk.cards.about(entry.row), "label": _WORDS[entry.label],
             "by": entry.by, "time": entry.time[:19].replace("T", " "), "note": entry.note, "how": entry.how,
         }
-        for entry in review.store.decisions() if entry.how != "again"
+        for entry in review.store.decisions()
     ]  # fmt: skip
     text: str = templates("usmo.review_page").get_template("report.html").render(
         source=PurePath(desk.source).name, criteria=desk.criteria()["text"], counts=counts(review), verdict=verdict,

@@ -11,6 +11,9 @@ LONGEST_NOTE = 10_000
 LONGEST_NAME = 100
 LONGEST_CRITERIA = 20_000
 LONGEST_SEARCH = 200
+LARGEST_BODY = 64 * 1024
+LARGEST_IMPORT = 4 * 1024 * 1024
+"""Bytes of a request at most; a list of known rows may be longer than the others."""
 MOST_ROWS = 100
 """Rows of one answer to a search."""
 

@@ -89,6 +89,9 @@ def assert_equal_models(model, plain, X, atol=1e-6, diagonal=None):
         assert (np.abs(f - expected_f) <= bound + shift + 1e-9).all()
     np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=1e-3)
     assert model.classes_.tolist() == plain.classes_.tolist()
+    fitted, others = ({name for name in vars(each) if name.endswith("_")} for each in (model, plain))
+    assert fitted == others
+    assert getattr(model, "eta_", None) == getattr(plain, "eta_", None)
 
 
 def accounts(monkeypatch):

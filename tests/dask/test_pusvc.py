@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 import usmo
 from tests.dask.clusters import accounts, assert_equal_models, lazy, lazy_csr, random_rows, threads
 from usmo import PUSVCCV
-from usmo.dask import PUSVC, driver
+from usmo.dask import PUSVC, block_fit, driver
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +105,7 @@ def test_held_out_values_are_those_of_one_machine(client, monkeypatch, case):
     parameters = {"lam": 2e-3, "tol": 1e-6, "scenario": "censored" if case == "censored" else "case-control"}
     plain = usmo.PUSVC(0.3, **parameters).fit(X, y, weight)
     model = PUSVC(0.3, **parameters).fit(lazy(X, chunks), lazy(y, chunks), weight)
+    assert_equal_models(model, plain, X, atol=1e-3)
     own, expected = model.reference_, plain.reference_
     np.testing.assert_allclose(own.labelled, expected.labelled, atol=1e-3)
     np.testing.assert_allclose(own.unlabelled, expected.unlabelled, atol=1e-3)
@@ -116,6 +118,19 @@ def test_held_out_values_are_those_of_one_machine(client, monkeypatch, case):
     taken = taken[:: -(-len(taken) // 61)]
     assert own.n_labelled == pytest.approx(number[taken].sum())
     assert own.labelled.mean() < np.average(model.decision_function(X[taken]), weights=number[taken]) - 0.05
+
+
+def test_a_gap_that_is_too_large_makes_the_solver_more_precise(client, monkeypatch):
+    monkeypatch.setattr("usmo.fitting.kernel.meets_tolerance", lambda *args: False)
+    asked, solve = [], block_fit.blocks.solve
+    monkeypatch.setattr(
+        block_fit.blocks, "solve", lambda *a, tol, **k: asked.append(tol) or solve(*a, tol=tol, **k)
+    )
+    X, y = random_rows(n=300, p=40)
+    with pytest.warns(ConvergenceWarning):
+        PUSVC(0.3, lam=1e-2).fit(lazy(X, (100, 240)), lazy(y, (100, 240)))
+    assert len(asked) > 1
+    assert (np.diff(asked) < 0).all()
 
 
 def test_only_rows_of_working_sets_and_of_the_support_are_sent(client, monkeypatch):

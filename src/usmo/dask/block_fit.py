@@ -136,7 +136,7 @@ class BlockProblem:
             SubShards(shards, "rows"), self.sizes, dtype, cache_size, problem.n * problem.p, least=blocks.BLOCK
         )
         return blocks.solve(
-            problem, rows, attempt.start, point=attempt.point, tol=self.spec.tol, max_iter=attempt.max_iter,
+            problem, rows, attempt.start, point=attempt.point, tol=attempt.tol, max_iter=attempt.max_iter,
             max_time=attempt.max_time, progress=progress, save=save,
         )  # fmt: skip
 

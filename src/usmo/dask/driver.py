@@ -10,12 +10,14 @@ import numpy as np
 from distributed import Client, get_client
 
 from usmo.core.arrays import Array, Index
+from usmo.core.certificate import Certificate
 from usmo.core.labels import check_class_weight
 from usmo.core.shards import ShardLost
 from usmo.core.table import Table
 from usmo.dask.cluster import ClusterShards
 from usmo.dask.partitions import KINDS, Partitions
 from usmo.estimators.preparation import PRIOR_ROWS, Choices, choose, resolve_eta, specification
+from usmo.estimators.training import common_attributes
 from usmo.fitting.checkpoint import StateFile
 from usmo.fitting.folds import rows_limit
 from usmo.fitting.specification import Specification
@@ -82,14 +84,26 @@ def cluster_specification(
     check_class_weight(model.class_weight)
     if propensity is not None or model.propensity is not None:
         raise ValueError("propensity does not work on a cluster")
-    counts = np.sum([summary.counts for summary in table.summaries], axis=0)
-    eta = 0.0
+    counts, eta = _counts(table), 0.0
     if counts[KINDS.index(-1)]:
         unlabelled = counts.sum() if model.scenario == "censored" else counts[KINDS.index(0)]
         eta = resolve_eta(model.eta, float(counts[KINDS.index(-1)]), float(unlabelled))
         if eta == 1.0:
             raise ValueError("eta must be below 1 on a cluster, got 1: then no unlabelled row is evaluated")
     return replace(specification(model, None, gamma), eta=eta)
+
+
+def cluster_attributes(
+    table: Partitions, spec: Specification, choices: Choices, fit: Any, certificate: Certificate
+) -> dict[str, Any]:
+    """Fitted attributes of every certified fit, as those of one machine."""
+    eta = spec.eta if _counts(table)[KINDS.index(-1)] else None
+    return common_attributes(table.classes, choices, fit, certificate, eta)
+
+
+def _counts(table: Partitions) -> Array:
+    """The numbers of rows of each of the ``KINDS``."""
+    return np.sum([summary.counts for summary in table.summaries], axis=0)
 
 
 def refuse_groups(groups: Any) -> None:

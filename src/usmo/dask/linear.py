@@ -15,7 +15,14 @@ from sklearn.utils._param_validation import Interval
 import usmo.estimators.linear
 from usmo.core.arrays import Array
 from usmo.core.table import Table
-from usmo.dask.driver import cluster_specification, current_client, refuse_groups, sample_and_choose, set_columns
+from usmo.dask.driver import (
+    cluster_attributes,
+    cluster_specification,
+    current_client,
+    refuse_groups,
+    sample_and_choose,
+    set_columns,
+)
 from usmo.dask.linear_fit import ClusterFit, fit_cluster, set_cluster_decision
 from usmo.dask.partitions import Partitions, partitions
 from usmo.dask.prediction import LazyPredictions
@@ -35,6 +42,7 @@ from usmo.estimators.types import (
 )
 from usmo.fitting.default_lam import LINEAR_LAM
 from usmo.fitting.progress import combined, printed
+from usmo.fitting.specification import Specification
 
 
 class LinearPUSVC(LazyPredictions, usmo.estimators.linear.LinearPUSVC):
@@ -117,15 +125,17 @@ class LinearPUSVC(LazyPredictions, usmo.estimators.linear.LinearPUSVC):
             progress=combined(
                 printed(self.verbose, self.tol), callback_bridge(self, context, partial(_current, table, choices))
             ),
-            use=partial(self._set_fitted, table, sample, choices),
+            use=partial(self._set_fitted, table, spec, sample, choices),
         )  # fmt: skip
         warn_if_short(fit.model.status, fit.model.certificate, self.tol)
 
-    def _set_fitted(self, table: Partitions, sample: Table | None, choices: Choices, fit: ClusterFit) -> None:
+    def _set_fitted(
+        self, table: Partitions, spec: Specification, sample: Table | None, choices: Choices, fit: ClusterFit
+    ) -> None:
         set_columns(self, table)
         model = fit.model
-        attributes = {"certificate_": model.certificate, "n_iter_": model.iterations, "history_": model.history}
-        replace_attributes(self, {**_current(table, choices, model.coef, model.beta), **attributes})
+        attributes = cluster_attributes(table, spec, choices, model, model.certificate)
+        replace_attributes(self, {"coef_": model.coef[None, :], **attributes})
         set_cluster_decision(self, sample, fit.shards, fit.beta)
 
     _local = usmo.estimators.linear.LinearPUSVC

@@ -13,7 +13,14 @@ from usmo.core.shards import SubShards
 from usmo.core.table import Table
 from usmo.dask.block_fit import BlockFit, BlockProblem
 from usmo.dask.collections import Block
-from usmo.dask.driver import cluster_specification, current_client, refuse_groups, sample_and_choose, set_columns
+from usmo.dask.driver import (
+    cluster_attributes,
+    cluster_specification,
+    current_client,
+    refuse_groups,
+    sample_and_choose,
+    set_columns,
+)
 from usmo.dask.held_out import held_out
 from usmo.dask.linear_fit import ClusterFit, fit_cluster, set_cluster_decision
 from usmo.dask.partitions import Partitions, partitions, weights_of
@@ -94,9 +101,9 @@ class PUSVC(LazyPredictions, usmo.estimators.pusvc.PUSVC):
             attributes = map_expansion(mapped, model.coef, sample.X, landmarks)
             if landmarks is not None:
                 attributes["support_"] = rows[landmarks]
-            attributes |= {"approximation_": comparison, "n_iter_": model.iterations, "kernel_rows_": 0.0}
-            attributes |= {"certificate_": model.certificate, "history_": model.history}
-            self._set_fitted(table, spec, choices, model.beta, attributes)
+            attributes |= {"approximation_": comparison, "kernel_rows_": 0.0}
+            attributes |= cluster_attributes(table, spec, choices, model, model.certificate)
+            self._set_fitted(table, spec, attributes)
             set_cluster_decision(self, sample, fit.shards, fit.beta)
 
         fit = fit_cluster(
@@ -114,10 +121,10 @@ class PUSVC(LazyPredictions, usmo.estimators.pusvc.PUSVC):
                 "support_": fit.support,
                 "support_vectors_": fit.vectors,
                 "dual_coef_": fit.alpha[None, :],
+                "kernel_rows_": solution.kernel_rows,
+                **cluster_attributes(table, spec, choices, solution, fit.certificate),
             }
-            attributes |= {"n_iter_": solution.iterations, "kernel_rows_": solution.kernel_rows}
-            attributes |= {"certificate_": fit.certificate, "history_": solution.history}
-            self._set_fitted(table, spec, choices, solution.beta, attributes)
+            self._set_fitted(table, spec, attributes)
             values = held_out(problem, fit) if makes_held_out_values(self, spec) else None
             certificates = SubShards(fit.shards, "certificate")
             set_cluster_decision(self, sample, certificates, solution.beta, values)
@@ -125,12 +132,9 @@ class PUSVC(LazyPredictions, usmo.estimators.pusvc.PUSVC):
         fit = problem.fit(cache_size, printed(self.verbose, self.tol), use)
         warn_if_short(fit.solution.status, fit.certificate, self.tol)
 
-    def _set_fitted(
-        self, table: Partitions, spec: Specification, choices: Choices, beta: float, attributes: dict[str, Any]
-    ) -> None:
+    def _set_fitted(self, table: Partitions, spec: Specification, attributes: dict[str, Any]) -> None:
         set_columns(self, table)
-        common = {"classes_": table.classes, "_kernel": spec.kernel, "intercept_": np.array([beta])}
-        replace_attributes(self, {**common, **choices.attributes(), **attributes})
+        replace_attributes(self, {"_kernel": spec.kernel, **attributes})
 
     _local = usmo.estimators.pusvc.PUSVC
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from usmo.core.arrays import Array, Index
+from usmo.core.certificate import Certificate
 from usmo.core.table import Table
 from usmo.estimators.callbacks import callback_bridge
 from usmo.estimators.decision import CALIBRATED_P, set_decision
@@ -26,7 +27,7 @@ from usmo.system.stages import FIT, announce
 OPTIONAL = (
     "prior_interval_", "selection_", "coef_", "_share", "compression_", "approximation_", "_map", "_map_coef",
     "support_", "support_vectors_", "dual_coef_", "eta_", "propensity_",
-    "propensity_model_", "_forest", "_leaf_values",
+    "propensity_model_", "_forest", "_leaf_values", "drift_",
 )  # fmt: skip
 """Attributes that not every fit sets."""
 
@@ -55,14 +56,8 @@ def train(
 def set_fitted(model: Any, table: Table, spec: Specification, choices: Choices, fit: Fit) -> None:
     """Set every fitted attribute of an estimator from a certified fit."""
     solution, problem = fit.solution, fit.problem
-    attributes = {
-        "classes_": table.classes,
-        **choices.attributes(),
-        "certificate_": fit.certificate,
-        "n_iter_": max(1, solution.iterations),  # a start that is optimal counts as one, as scikit-learn asks
-        "history_": solution.history,
-        "intercept_": np.array([solution.beta]),
-    }
+    eta = spec.eta if len(table.negatives) else None
+    attributes = common_attributes(table.classes, choices, solution, fit.certificate, eta)
     if model.warm_start and fit.comparison is None:
         share = attributes["_share"] = np.zeros(table.X.shape[0])
         share[problem.c_rows] = solution.sigma / problem.c
@@ -77,8 +72,6 @@ def set_fitted(model: Any, table: Table, spec: Specification, choices: Choices, 
         alpha = fit.coefficients(table.X.shape[0])
         attributes |= kernel_expansion(table.X, spec.kernel, alpha, solution.beta)
         attributes["kernel_rows_"] = solution.kernel_rows
-    if len(table.negatives):
-        attributes["eta_"] = spec.eta
     if table.propensity is not None:
         own = table.propensity[table.labelled]
         attributes["propensity_"] = float(own.min()), float(own.max())
@@ -104,6 +97,24 @@ def set_fitted(model: Any, table: Table, spec: Specification, choices: Choices, 
     leaves_out = fit.comparison is None and makes_held_out_values(model, spec)
     on_p, on_u = (positives, evaluate(positives)), (sample, f)
     set_decision(model, table, on_p, on_u, correct if leaves_out else None)
+
+
+def common_attributes(
+    classes: Array, choices: Choices, fit: Any, certificate: Certificate, eta: float | None
+) -> dict[str, Any]:
+    """Fitted attributes of every certified fit; ``fit`` has ``iterations``, ``history`` and ``beta``.
+
+    ``eta`` is None without labelled negatives.
+    """
+    attributes = {
+        "classes_": classes,
+        **choices.attributes(),
+        "certificate_": certificate,
+        "n_iter_": max(1, fit.iterations),  # a start that is optimal counts as one, as scikit-learn asks
+        "history_": fit.history,
+        "intercept_": np.array([fit.beta]),
+    }
+    return attributes if eta is None else {**attributes, "eta_": eta}
 
 
 def makes_held_out_values(model: Any, spec: Specification) -> bool:

@@ -1,5 +1,7 @@
 """Every kind of model and table has a page; wrong arguments are refused."""
 
+import copy
+import dataclasses
 import io
 import re
 import sys
@@ -118,6 +120,14 @@ def test_an_unfinished_fit_says_so(rows):
     with pytest.warns(Warning, match="max_iter"):
         early = PUSVC(0.3, lam=1e-4, solver="usmo", max_iter=3).fit(*rows)
     assert "the fit ended early" in page_of(early, *rows, sensitivity=None).text
+
+
+def test_a_violation_that_is_rounding_of_large_values_is_no_early_end(model, rows):
+    large = copy.copy(model)
+    large.certificate_ = dataclasses.replace(model.certificate_, kkt_violation=9e6, gap=4e-15, relative_gap=4e-15)
+    text = page_of(large, *rows, sensitivity=None).text
+    assert "ended early" not in text
+    assert "only because kernel values are large" in text
 
 
 def test_what_is_needed_to_repeat_it_is_there(model, rows):

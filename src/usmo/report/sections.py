@@ -10,14 +10,15 @@ from urllib.parse import quote
 
 import numpy as np
 
-import usmo
 from usmo.estimators.counts import count_marked
+from usmo.fitting.certify import meets_tolerance
 from usmo.metrics import pu_f1, pu_precision, pu_recall, pu_roc_auc
 from usmo.report import figures
 from usmo.report.context import ReportContext
 from usmo.report.doubts import Quality, doubts
 from usmo.report.ranking_table import ranking_rows, score_decimals
 from usmo.report.refits import FEWEST, ROWS
+from usmo.system.version import __version__
 from usmo.system.words import quantity
 
 Section = tuple[str, dict[str, Any]]
@@ -190,12 +191,15 @@ def prior(context: ReportContext) -> Section:
 def check(context: ReportContext) -> Section:
     """The certificate."""
     model = context.model
-    certificate = getattr(model, "certificate_", None)
+    certificate, tol = getattr(model, "certificate_", None), float(model.tol)
+    within = certificate is not None and certificate.kkt_violation <= 1.001 * tol
     return "Is the result computed correctly?", {
         "certificate": certificate,
         "gap": None if certificate is None else max(0.0, float(certificate.relative_gap)),
-        "tol": float(model.tol),
-        "reached": certificate is not None and certificate.kkt_violation <= float(model.tol) * 1.001,
+        "tol": tol,
+        "within": within,
+        "accepted": within
+        or (certificate is not None and meets_tolerance(certificate, certificate.kkt_violation, tol)),
         "approximation": getattr(model, "approximation_", None),
     }
 
@@ -218,7 +222,7 @@ def repeat(context: ReportContext) -> Section:
         "parameters": [(name, repr(value)) for name, value in sorted(model.get_params(deep=False).items())],
         "fingerprint": _fingerprint_lines(context.fingerprint),
         "versions": {
-            "usmo": usmo.__version__,
+            "usmo": __version__,
             "Python": platform.python_version(),
             **{name: version(name) for name in ("NumPy", "SciPy", "scikit-learn", "Numba")},
         },

@@ -29,7 +29,8 @@ from benchmarks.splits import TASKS
 from usmo.datasets import LARGE, SMALL, load
 from usmo.priors import DEFAULT, NEED_NEGATIVES
 from usmo.priors import ESTIMATORS as ALL
-from usmo.priors.saturation import is_determined
+from usmo.priors.base import BootstrappedPrior
+from usmo.priors.consensus import is_determined
 from usmo.priors.scores import ScorePrior
 
 TABLES = [name for name in SMALL if name not in ("heart", "house")] + [*LARGE, "digits", "breast cancer"]
@@ -144,7 +145,8 @@ def sample(name: str, prior: float, scenario: str, k: int) -> tuple[np.ndarray, 
 def measure(estimator: str, problem: Problem) -> list[float]:
     """Error, seconds, whether the interval contains the truth, its width, and whether it determines the prior."""
     X, labelled, true = sample(*problem)
-    own = {} if estimator in (DEFAULT, "best-bin") else {"n_bootstrap": 0}
+    bootstrapped = estimator != DEFAULT and issubclass(ESTIMATORS[estimator], BootstrappedPrior)
+    own = {"n_bootstrap": 0} if bootstrapped else {}
     began = time.perf_counter()
     model = ESTIMATORS[estimator](scenario=problem[2], **own).fit(X, labelled)
     seconds = time.perf_counter() - began

@@ -30,8 +30,8 @@ METHODS = (
     "PULSNAR",
 )
 """Those that use the same scores follow one another."""
-WITH_INTERVAL = ("consensus", "class-structure", "grouped", "best-bin")
-"""Of the others the interval needs no bootstrap, or there is none."""
+WITHOUT_INTERVAL = ("dedpul",)
+"""Methods whose interval is not measured."""
 NEGATIVES = 50
 
 
@@ -44,9 +44,9 @@ def estimate(method: str, sample: Draw, seed: int) -> tuple[float, float, float,
     if method in NEED_NEGATIVES:
         negatives = np.flatnonzero(~sample.truth)
         y[np.random.default_rng(seed).choice(negatives, min(NEGATIVES, len(negatives) // 2), replace=False)] = -1
-    own: dict[str, Any] = {} if method in WITH_INTERVAL else {"n_bootstrap": 0}
+    own: dict[str, Any] = {"n_bootstrap": 0} if method in WITHOUT_INTERVAL else {}
     model = ESTIMATORS[method](scenario="censored", **own).fit(sample.X, y)
-    ends = model.interval_ if method != "dedpul" else (np.nan, np.nan)
+    ends = model.interval_ if method not in WITHOUT_INTERVAL else (np.nan, np.nan)
     return model.prior_, *ends, sample.prior
 
 

@@ -8,6 +8,7 @@ from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from tests.priors.estimates import estimator
 from usmo import PUSVC, PUSVCCV, LinearPUSVC, OpenSetPUSVC, PUOutlierDetector, RampPUSVC, fit_soft, path
 from usmo.fitting import folds
 from usmo.priors import ESTIMATORS, Consensus
@@ -112,11 +113,10 @@ def test_estimators_of_the_prior_accept_groups(name):
     X, y, group = grouped_table()
     if name in ("known-negatives", "negatives-only"):
         y = np.where(np.arange(len(y)) % 4 == 3, -1, y)
-    few = {} if name == "best-bin" else {"n_bootstrap": 2}
-    estimate = ESTIMATORS[name](**few).fit(X, y, groups=group)
+    estimate = estimator(name, 2).fit(X, y, groups=group)
     assert 0 < estimate.prior_ < 1
-    alone = ESTIMATORS[name](**few).fit(X, y)
-    each = ESTIMATORS[name](**few).fit(X, y, groups=np.arange(len(y)))
+    alone = estimator(name, 2).fit(X, y)
+    each = estimator(name, 2).fit(X, y, groups=np.arange(len(y)))
     assert (each.prior_, each.interval_) == (alone.prior_, alone.interval_)
     if name != "km2":  # it divides no rows
         assert estimate.prior_ != alone.prior_

@@ -5,6 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from tests.priors.estimates import estimator
 from usmo.priors import ESTIMATORS, NEED_NEGATIVES, Consensus, PriorEstimator
 
 QUICK = {"n_bootstrap": 0, "folds": 2, "classifier": LogisticRegression()}
@@ -38,9 +39,8 @@ def test_weights_are_repetitions_and_the_order_of_rows_has_no_effect(name):
     X, y, rng = table()
     weight = rng.integers(0, 4, len(y))
     rows = rng.permutation(np.repeat(np.arange(len(y)), weight))
-    few = {} if name == "best-bin" else {"n_bootstrap": 2}
-    one = ESTIMATORS[name](scenario="censored", **few).fit(X, y, weight)
-    two = ESTIMATORS[name](scenario="censored", **few).fit(X[rows], y[rows])
+    one = estimator(name, 2, scenario="censored").fit(X, y, weight)
+    two = estimator(name, 2, scenario="censored").fit(X[rows], y[rows])
     assert one.prior_ == pytest.approx(two.prior_, rel=1e-12)
     assert one.interval_ == pytest.approx(two.interval_, rel=1e-12)
 

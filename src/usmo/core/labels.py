@@ -87,6 +87,19 @@ def check_class_weight(given: ClassWeight) -> None:
         )
 
 
+def labelled_propensity(given: Any, n: int, labelled: Any) -> Array:
+    """The propensities of the labelled ones of n rows; a number stands for that of all."""
+    e = np.asarray(given, dtype=np.float64)
+    e = np.full(n, float(e)) if e.ndim == 0 else e
+    if e.shape != (n,):
+        raise ValueError(f"propensity must be a number or hold one number per row, {n}; got shape {e.shape}")
+    own = e[labelled]
+    outside = ~((own > 0.0) & (own <= 1.0))
+    if outside.any():
+        raise ValueError(f"propensity of labelled rows must lie in (0, 1], got {float(own[outside][0])}")
+    return own
+
+
 def label_problem(
     risk: Risk, prior: float, lam: float, positives: Part, sample: Part, negatives: Part | None = None
 ) -> Problem:

@@ -10,9 +10,10 @@ from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
 from usmo.core.arrays import Array, Index, union_of_rows
-from usmo.core.labels import Part, Risk, label_problem, refuse_unbounded
+from usmo.core.labels import Part, Risk, label_problem, labelled_propensity, refuse_unbounded
 from usmo.core.problem import Problem
 from usmo.core.targets import LabelRule
+from usmo.core.weights import are_counts
 from usmo.system import caller
 
 _SMALLEST_PROPENSITY = 0.01
@@ -60,6 +61,8 @@ class Table:
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             positive = weight > 0
+            if positive.any() and not are_counts(weight):
+                weight = weight / weight.max()  # sums of huge weights would overflow
         rows = [np.flatnonzero((kinds == kind) & positive) for kind in (1, 0, -1)]
         for part, name in zip(rows[:2], ("labelled positive", "unlabelled"), strict=True):
             if len(part) == 0:
@@ -97,14 +100,7 @@ class Table:
         if scenario != "censored":
             raise ValueError(f"propensity needs scenario='censored', got scenario={scenario!r}")
         n = self.X.shape[0]
-        e = np.asarray(propensity, dtype=np.float64)
-        e = np.full(n, float(e)) if e.ndim == 0 else e
-        if e.shape != (n,):
-            raise ValueError(f"propensity must be a number or hold one number per row, {n}; got shape {e.shape}")
-        own = e[self.labelled]
-        if not ((own > 0.0) & (own <= 1.0)).all():
-            bad = float(own[~((own > 0.0) & (own <= 1.0))][0])
-            raise ValueError(f"propensity of labelled rows must lie in (0, 1], got {bad}")
+        own = labelled_propensity(propensity, n, self.labelled)
         few = own < _SMALLEST_PROPENSITY
         if few.any():
             caller.warn(

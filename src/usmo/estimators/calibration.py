@@ -21,16 +21,13 @@ import numpy as np
 from scipy.special import expit
 
 from usmo.core.arrays import Array
-from usmo.priors.samples import effective_size
+from usmo.core.weights import are_counts, effective_size
 
 _STEPS = 40
 """Slopes tried on each side."""
 
 _BINS, _MANY = 1000, 5000
 """Bins on each side of 0, and the number of values from which values are binned."""
-
-_COUNT = 1e9
-"""Integer weights above this are not treated as row counts."""
 
 _FLAT = 1e-3
 """Smallest scale of decision values: below it they do not distinguish rows."""
@@ -94,7 +91,7 @@ def calibrated(d_p: Array, d_u: Array, prior: float, w_p: Array, w_u: Array) -> 
 
 def masses(weight: Array) -> Array:
     """Weights that sum to the size of the sample. Integer weights are numbers of equal rows."""
-    counts = _are_counts(weight)
+    counts = are_counts(weight)
     share = weight / weight.max()
     size = effective_size(weight if counts else share, counts)
     return share * (size / share.sum())
@@ -102,11 +99,7 @@ def masses(weight: Array) -> Array:
 
 def copies(weight: Array) -> Array:
     """The number of equal rows that each row stands for: integer weights, otherwise 1."""
-    return np.maximum(weight, 1.0) if _are_counts(weight) else np.ones(len(weight))
-
-
-def _are_counts(weight: Array) -> bool:
-    return bool(weight.max() < _COUNT and np.all(weight == np.round(weight)))
+    return np.maximum(weight, 1.0) if are_counts(weight) else np.ones(len(weight))
 
 
 def _binned(values: Array, mass: Array) -> tuple[Array, Array]:

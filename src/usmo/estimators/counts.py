@@ -14,7 +14,7 @@ import numpy as np
 from usmo.core.arrays import Array, Mask
 from usmo.estimators.fit_warnings import fit_precision
 from usmo.estimators.threshold import DECIMALS
-from usmo.priors.saturation import is_determined
+from usmo.priors.consensus import is_determined
 
 
 @dataclass(frozen=True)

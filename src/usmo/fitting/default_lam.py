@@ -8,9 +8,10 @@ are one row of greater weight.
 from __future__ import annotations
 
 from usmo.core.table import Table
+from usmo.core.weights import effective_rows
 from usmo.fitting.specification import Specification
 from usmo.kernels.kernel import FORESTS
-from usmo.kernels.row_sampling import distinct_rows, effective_rows
+from usmo.kernels.row_sampling import distinct_rows
 
 LINEAR_LAM = 1e-2
 """Default λ of a linear function of the columns."""

@@ -19,6 +19,7 @@ from usmo.core.groups import check_divisible, group_folds
 from usmo.core.labels import Risk
 from usmo.core.problem import Problem
 from usmo.core.table import Table
+from usmo.core.weights import row_count
 from usmo.fitting.path import fit_path, path_values
 from usmo.fitting.specification import Specification
 from usmo.fitting.trees import with_trees
@@ -97,7 +98,7 @@ def deal(table: Table, spec: Specification, folds: int, seed: int) -> Folds:
     kinds = {1: table.labelled, 0: table.unlabelled}
     if len(table.negatives) and (spec.eta > 0.0 or spec.scenario == "censored"):
         kinds[-1] = table.negatives
-    sizes = [_size(rows, table.weight) for rows in kinds.values()]
+    sizes = [row_count(table.sample_weight(rows)) for rows in kinds.values()]
     if min(sizes[:2]) < 2:
         raise ValueError(
             "lam='cv' needs at least 2 labelled positives and 2 unlabelled rows, got "
@@ -117,13 +118,6 @@ def deal(table: Table, spec: Specification, folds: int, seed: int) -> Folds:
         small = replace(table, X=take_rows(table.X, chosen), weight=None, propensity=propensity, groups=None)
         rows = entry
     return Folds(small, rows, chosen[entry], kind, mass, fold)
-
-
-def _size(rows: Index, weight: Array | None) -> float:
-    """The number of rows; integer weights are numbers of equal rows."""
-    if weight is None or np.any(weight[rows] != np.round(weight[rows])):
-        return len(rows)
-    return float(weight[rows].sum())
 
 
 def _dealt(distinct: Sequence[tuple[Index, Array]], folds: int) -> list[_Shares]:

@@ -26,6 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 from usmo.core.arrays import Array, Index, Mask
 from usmo.core.groups import check_divisible, equal_row_folds, group_folds
 from usmo.core.table import Table
+from usmo.core.weights import row_count
 from usmo.fitting.fit import Fit, fit_table
 from usmo.fitting.label_likelihood import LabelData, LabelModel, fit_labels
 from usmo.fitting.newton import Start
@@ -199,15 +200,10 @@ def _sample(table: Table, seed: int) -> _Sample:
             group[labelled], group[~labelled], FOLDS, "propensity='estimate'", "give propensities instead"
         )
         fold = np.where(fold >= 0, group_folds(group, kind, weight, FOLDS), -1)
-    weight *= _size(table.sample_weight(origin[fold >= 0])) / weight.sum()
+    weight *= row_count(table.sample_weight(origin[fold >= 0])) / weight.sum()
     none = np.arange(0)
     small = Table(take_rows(table.X, origin), table.classes, none, none, weight)
     return _Sample(small, origin, labelled, weight, fold)
-
-
-def _size(weight: Array) -> float:
-    """The number of rows; integer weights are numbers of equal rows."""
-    return float(weight.sum()) if (weight == np.round(weight)).all() else float(len(weight))
 
 
 @dataclass(frozen=True)

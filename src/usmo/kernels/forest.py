@@ -19,8 +19,9 @@ from scipy import sparse
 from sklearn.tree import DecisionTreeClassifier
 
 from usmo.core.arrays import Array, Index
+from usmo.core.weights import effective_rows
 from usmo.kernels.leaf_tiles import leaf_numbers, leaf_sums, node_sums
-from usmo.kernels.row_sampling import distinct_rows, effective_rows, take_rows
+from usmo.kernels.row_sampling import distinct_rows, take_rows
 from usmo.kernels.tables import tile_slices
 from usmo.kernels.threads import over_tiles
 

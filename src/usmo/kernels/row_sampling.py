@@ -106,17 +106,8 @@ def distinct_rows(
 def distinct_rows_by_kind(
     X: Any, kinds: list[Index], weight: Array | None, seed: int, most: int, groups: Index | None
 ) -> tuple[list[tuple[Index, Array]], Index | None]:
-    """The distinct rows of each kind with their weights, and the groups; None for those if each has a single row.
-
-    So groups of one row each change nothing.
-    """
+    """The distinct rows of each kind with their weights, and the groups; None if no group has two of these rows."""
     found = [distinct_rows(X, rows, weight, seed, most, groups) for rows in kinds]
     if groups is not None and np.bincount(groups[np.concatenate([rows for rows, _ in found])]).max() == 1:
         return distinct_rows_by_kind(X, kinds, weight, seed, most, None)
     return found, groups
-
-
-def effective_rows(mass: Array) -> float:
-    """The number of rows of equal weight that tell as much: (Σm)²/Σm²."""
-    share = mass / mass.max()
-    return float(share.sum() ** 2 / (share @ share))

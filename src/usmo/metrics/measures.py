@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from usmo.core.arrays import Array
 from usmo.core.dual import loss as unlabelled_loss
-from usmo.core.labels import ClassWeight, Risk, check_class_weight
+from usmo.core.labels import ClassWeight, Risk, check_class_weight, labelled_propensity
 from usmo.metrics.sample import (
     PUSample,
     above_threshold,
@@ -140,11 +141,17 @@ def pu_roc_auc(
         # how often a positive lies above a row: its variance over U and over N is that of the two areas
         above = 1.0 - _shares_below(sample, sample.labelled)
         variances = [
-            float(np.var(above[rows])) / sample.size(rows) + 1e-12 for rows in (sample.unlabelled, sample.negative)
+            _variance(above[rows], sample.weight[rows]) / sample.size(rows) + 1e-12
+            for rows in (sample.unlabelled, sample.negative)
         ]
         own = sample.mean_p(_shares_below(sample, sample.negative))
         auc = combined(auc, variances[0] / (1.0 - prior) ** 2, own, variances[1])
     return min(max(auc, 0.0), 1.0)
+
+
+def _variance(values: Array, weight: Array) -> float:
+    """The weighted variance."""
+    return float(np.average((values - np.average(values, weights=weight)) ** 2, weights=weight))
 
 
 def _shares_below(sample: PUSample, rows: Any) -> Array:
@@ -193,8 +200,8 @@ def risk_with_error(
     class_weight : None, "balanced" or {0: w₋, 1: w₊}
         The costs of the two errors, as for :class:`usmo.PUSVC`.
     eta : float
-        η, used if y has labelled negatives.
-    propensity : array, optional
+        η from 0 to 1, used if y has labelled negatives.
+    propensity : float or array, optional
         The probability of a label for each row, if it was a positive; those of labelled rows are used.
     y, f, prior, scenario, sample_weight
         As for :func:`pu_recall`. Integer weights are numbers of equal rows; other weights enter the error squared.
@@ -208,14 +215,16 @@ def risk_with_error(
     if loss not in LOSSES:
         raise ValueError(f"loss must be 'double hinge' or 'zero-one', got {loss!r}")
     check_class_weight(class_weight)
+    if isinstance(eta, bool) or not isinstance(eta, Real) or not 0.0 <= eta <= 1.0:
+        raise ValueError(f"eta must be a number from 0 to 1, got {eta!r}")
     low, high = Risk(scenario, class_weight).costs(prior)
     sample = PUSample.of(y, f, scenario, sample_weight)
     eta = eta if sample.negative.any() else 0.0
     composite, opposite = _losses(loss, sample.f, threshold)
     in_p = sample.weight
     if propensity is not None:
-        e = np.asarray(propensity, dtype=np.float64)[checked_weights(checked_values(f, "f"), sample_weight) > 0]
-        in_p = np.where(sample.labelled, sample.weight / e, sample.weight)
+        in_p = sample.weight.copy()
+        in_p[sample.labelled] /= labelled_propensity(propensity, len(y), sample.rows[sample.labelled])
     parts = [
         (sample.labelled, high * composite + (high - (1.0 - eta) * low) * opposite, prior, in_p),
         (sample.unlabelled, opposite, (1.0 - eta) * low, sample.weight),

@@ -11,16 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
-from usmo.core.arrays import Array
+from usmo.core.arrays import Array, Index
 from usmo.core.targets import known_values, label_rule
+from usmo.core.weights import are_counts
 
 SCENARIOS = ("case-control", "censored")
 
 
 @dataclass(frozen=True)
 class PUSample:
-    """Decision values and weights, with the masks of P, of U (all rows if censored) and of N; weights are positive."""
+    """Decision values and weights, with the masks of P, of U (all rows if censored) and of N.
 
+    ``rows`` are the numbers of these rows among those given. Weights are positive; those that are not numbers of rows
+    are at most 1.
+    """
+
+    rows: Index
     f: Array
     weight: Array
     labelled: NDArray[np.bool_]
@@ -40,15 +46,16 @@ class PUSample:
         for value, what in ((1, "labelled positive"), (0, "unlabelled")):
             if not (weight[kind == value] > 0).any():
                 raise ValueError(f"sample_weight leaves only one class: no {what} row has a positive weight")
-        counted = weight > 0
+        counted = np.flatnonzero(weight > 0)
         f, weight, kind = f[counted], weight[counted], kind[counted]
+        weight = weight if are_counts(weight) else weight / weight.max()  # squares of huge weights would overflow
         unlabelled = kind == 0 if scenario == "case-control" else np.ones_like(kind, dtype=bool)
-        return cls(f, weight, kind == 1, unlabelled, kind == -1)
+        return cls(counted, f, weight, kind == 1, unlabelled, kind == -1)
 
     @property
     def integer_weights(self) -> bool:
         """Whether all weights are integers, that is numbers of equal rows."""
-        return bool(np.all(self.weight == np.round(self.weight)))
+        return are_counts(self.weight)
 
     def size(self, rows: NDArray[np.bool_]) -> float:
         """Size of a sample: the sum of integer weights, the number of rows for others."""

@@ -9,11 +9,13 @@ mean error in ``python -m benchmarks.priors``.
 
 from usmo.priors.base import PriorEstimator
 from usmo.priors.best_bin import BestBin
+from usmo.priors.consensus import Consensus
 from usmo.priors.grouped import Grouped
 from usmo.priors.row_based import KernelMean, PenalisedL1, Tice
-from usmo.priors.saturation import Consensus, KnownNegatives, NegativesOnly, Saturation
+from usmo.priors.saturation import KnownNegatives, NegativesOnly, Saturation
 from usmo.priors.scar import ScarTest, scar_test
 from usmo.priors.score_based import BlanchardScott, Dedpul, ElkanNoto
+from usmo.priors.scores import ScorePrior
 from usmo.priors.structure import ClassStructure
 
 ESTIMATORS: dict[str, type[PriorEstimator]] = {
@@ -53,6 +55,7 @@ __all__ = [
     "PriorEstimator",
     "Saturation",
     "ScarTest",
+    "ScorePrior",
     "Tice",
     "scar_test",
 ]  # fmt: skip

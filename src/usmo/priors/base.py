@@ -1,4 +1,4 @@
-"""Base class of the class-prior estimators: checks, scenario, bootstrap interval, fitted attributes.
+"""Base classes of the class-prior estimators: checks, scenario, bootstrap interval, fitted attributes.
 
 An estimator computes π_U, the share of positives among the unlabelled rows, from P and U. In the scenario
 "case-control" that is the prior; in "censored" the prior is the share among all rows, labelled positives included:
@@ -23,9 +23,10 @@ from sklearn.utils.validation import _check_sample_weight
 from usmo.core.arrays import Array, Index, Mask
 from usmo.core.groups import check_divisible, group_codes
 from usmo.core.targets import validate_labelled
+from usmo.core.weights import are_counts, effective_size
 from usmo.kernels.row_sampling import distinct_rows_by_kind
 from usmo.kernels.threads import single_blas
-from usmo.priors.samples import Sample, effective_size
+from usmo.priors.samples import Sample
 from usmo.system.stages import PRIOR, announce
 
 MOST_ROWS = 20_000
@@ -33,7 +34,7 @@ MOST_ROWS = 20_000
 
 
 class PriorEstimator(BaseEstimator):
-    """Estimator of the class prior; a subclass implements ``_estimate``, which returns π_U and its diagnostics.
+    """Estimator of the class prior; subclasses implement ``_estimate`` (π_U and its diagnostics) and ``_interval``.
 
     Attributes
     ----------
@@ -50,7 +51,6 @@ class PriorEstimator(BaseEstimator):
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         "scenario": [StrOptions({"case-control", "censored"})],
         "level": [Interval(Real, 0, 1, closed="neither")],
-        "n_bootstrap": [Interval(Integral, 0, None, closed="left")],
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }
 
@@ -77,10 +77,11 @@ class PriorEstimator(BaseEstimator):
         X, y, rule = validate_labelled(self, X, y, **accepted)
         kinds = rule.kinds(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        integer_weights = bool(np.all(weight == np.round(weight)))
+        counts = are_counts(weight)
+        weight = weight if counts else weight / weight.max()  # sums of huge weights would overflow
         used = (1, 0, -1) if self._uses_negatives else (1, 0)
         masks = [(kinds == kind) & (weight > 0) for kind in used]
-        sizes = [effective_size(weight[mask], integer_weights) for mask in masks[:2]]
+        sizes = [effective_size(weight[mask], counts) for mask in masks[:2]]
         if min(sizes) < 2:
             raise ValueError(
                 'prior="estimate" needs at least 2 labelled positives and 2 unlabelled rows of positive weight, got '
@@ -98,7 +99,7 @@ class PriorEstimator(BaseEstimator):
             )
         announce(PRIOR)
         with single_blas():  # the products are small: threads would cost twenty times what they save
-            samples = self._samples(X, [np.flatnonzero(mask) for mask in masks], weight, integer_weights, group)
+            samples = self._samples(X, [np.flatnonzero(mask) for mask in masks], weight, counts, group)
             values, diagnostics = zip(*(self._estimate(sample) for sample in samples), strict=True)
             value, self.diagnostics_ = float(np.mean(values)), _mean_of(diagnostics)
             low, high = self._interval(samples, value)
@@ -124,7 +125,7 @@ class PriorEstimator(BaseEstimator):
         return 0
 
     def _samples(
-        self, X: Any, kinds: list[Index], weight: Array, integer_weights: bool, group: Index | None
+        self, X: Any, kinds: list[Index], weight: Array, counts: bool, group: Index | None
     ) -> list[Sample]:
         """What ``_estimate`` sees of the distinct rows of P, U and N, or of a sample; once for each repetition."""
         parts, group = distinct_rows_by_kind(X, kinds, weight, self.random_state, self._most_rows, group)
@@ -132,11 +133,13 @@ class PriorEstimator(BaseEstimator):
         groups = None if group is None else np.concatenate([group[each] for each in rows])
         # the estimates do not depend on the units of columns, and squares of huge values would overflow
         X = MaxAbsScaler().fit_transform(X[np.concatenate(rows)])
-        labelled, all_weights = np.arange(X.shape[0]) < len(rows[0]), np.concatenate(weights)
-        sizes = [min(effective_size(weight[each], integer_weights), self._most_rows) for each in kinds]
-        if integer_weights:
+        labelled = np.arange(X.shape[0]) < len(rows[0])
+        sizes = [min(effective_size(weight[each], counts), self._most_rows) for each in kinds]
+        if counts:
             sizes = [float(each.sum()) for each in weights]
-        ends = np.cumsum([len(each) for each in rows])
+        else:  # as many rows as they tell of: the scale of the weights has no meaning
+            weights = [each * (size / each.sum()) for each, size in zip(weights, sizes, strict=True)]
+        all_weights, ends = np.concatenate(weights), np.cumsum([len(each) for each in rows])
         negative: dict[str, Any] = {}
         own = None if groups is None else (groups[: ends[0]], groups[ends[0] : ends[1]])
         samples = []
@@ -158,6 +161,18 @@ class PriorEstimator(BaseEstimator):
 
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:
         raise NotImplementedError
+
+    def _interval(self, samples: list[Sample], value: float) -> tuple[float, float]:
+        raise NotImplementedError
+
+
+class BootstrappedPrior(PriorEstimator):
+    """An estimator whose interval comes from ``n_bootstrap`` bootstrap draws; below 2 it is the estimate alone."""
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        **PriorEstimator._parameter_constraints,
+        "n_bootstrap": [Interval(Integral, 0, None, closed="left")],
+    }
 
     def _interval(self, samples: list[Sample], value: float) -> tuple[float, float]:
         if self.n_bootstrap < 2:

@@ -29,7 +29,7 @@ class BestBin(ScorePrior):
     scenario : {"case-control", "censored"}
         What ``prior_`` refers to: the unlabelled rows, or the positives and the unlabelled rows together.
     classifier : classifier or None
-        Scores the rows; see :class:`usmo.priors.scores.ScorePrior`. ``python -m benchmarks.prior_scores`` compares the
+        Scores the rows; see :class:`usmo.priors.ScorePrior`. ``python -m benchmarks.prior_scores`` compares the
         default with others.
     folds : int
         Number of folds for the held-out scores.
@@ -56,7 +56,7 @@ class BestBin(ScorePrior):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **{k: v for k, v in ScorePrior._parameter_constraints.items() if k != "n_bootstrap"},
+        **ScorePrior._parameter_constraints,
         "gamma": [Interval(Real, 0, None, closed="left")],
     }
 
@@ -71,13 +71,11 @@ class BestBin(ScorePrior):
         level: float = 0.9,
         random_state: int = 0,
     ) -> None:
-        self.scenario = scenario
-        self.classifier = classifier
-        self.folds = folds
-        self.repeats = repeats
+        super().__init__(
+            scenario=scenario, classifier=classifier, folds=folds, repeats=repeats, level=level,
+            random_state=random_state,
+        )  # fmt: skip
         self.gamma = gamma
-        self.level = level
-        self.random_state = random_state
 
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:
         return best_bin(sample, self.gamma, 1.0 - self.level)

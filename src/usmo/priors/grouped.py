@@ -20,10 +20,9 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils._param_validation import Interval
 
 from usmo.core.arrays import Array, Index, Mask
-from usmo.priors.best_bin import best_bin
-from usmo.priors.curves import posterior
+from usmo.priors.consensus import consensus
 from usmo.priors.samples import Sample
-from usmo.priors.scores import ScorePrior
+from usmo.priors.scores import BootstrappedScorePrior
 
 _FEWEST = 20
 """Labelled positives of a group at least, in the mean: a prior estimate needs about so many."""
@@ -32,7 +31,7 @@ _COMPONENTS = 5
 """Principal components on which the groups are found: mixtures in many columns follow noise."""
 
 
-class Grouped(ScorePrior):
+class Grouped(BootstrappedScorePrior):
     """Sum of the estimates for groups of the labelled positives, for labels at random only within groups.
 
     The groups are the components of a Gaussian mixture on the first five principal components of the labelled
@@ -40,7 +39,7 @@ class Grouped(ScorePrior):
     estimate of each group is that of :class:`usmo.priors.Consensus`. With one group the two agree. A group without any
     label stays unseen: its positives are not counted.
 
-    Parameters as for :class:`usmo.priors.scores.ScorePrior`, and
+    Parameters as for :class:`usmo.priors.Consensus`, and
 
     most_groups : int
         Most groups.
@@ -52,7 +51,7 @@ class Grouped(ScorePrior):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **ScorePrior._parameter_constraints,
+        **BootstrappedScorePrior._parameter_constraints,
         "most_groups": [Interval(Integral, 1, None, closed="left")],
     }
 
@@ -98,7 +97,7 @@ def _estimate_of_group(sample: Sample, g: int, own: Mask) -> float:
     share = float(sample.w_p[own].sum() / sample.w_p.sum())
     sizes = max(2.0, share * sample.sizes[0]), sample.sizes[1]
     part = Sample(sample.P[own, g], sample.U[:, g], sample.w_p[own], sample.w_u, sizes)
-    return 0.5 * (best_bin(part)[0] + posterior(part).quantile(0.5))
+    return consensus(part)[0]
 
 
 def _groups(P: Any, weight: Array, most: int, seed: int) -> Index:

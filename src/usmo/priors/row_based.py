@@ -11,11 +11,11 @@ from sklearn.metrics import euclidean_distances
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from usmo.core.arrays import Array, Index, Mask
-from usmo.priors.base import PriorEstimator
+from usmo.priors.base import BootstrappedPrior
 from usmo.priors.samples import Sample
 
 
-class RowPrior(PriorEstimator):
+class RowPrior(BootstrappedPrior):
     """An estimator from the rows themselves, at most 2,000 of P and of U."""
 
     _most_rows = 2000

@@ -1,4 +1,4 @@
-"""The samples of a prior estimator, and sizes that respect weights."""
+"""The samples of a prior estimator."""
 
 from __future__ import annotations
 
@@ -57,11 +57,3 @@ class Sample:
         kind = np.repeat([1, 0], [len(self.w_p), len(self.w_u)])
         fold = group_folds(np.concatenate(self.groups), kind, np.concatenate([self.w_p, self.w_u]), folds)
         return fold[: len(self.w_p)], fold[len(self.w_p) :]
-
-
-def effective_size(weight: Array, integer_weights: bool) -> float:
-    """Sum of integer weights, which are numbers of equal rows; Kish's effective sample size for other weights."""
-    if integer_weights or not weight.any():
-        return float(weight.sum())
-    share = weight / weight.max()  # squares of small weights would underflow
-    return float(share.sum()) ** 2 / float(share @ share)

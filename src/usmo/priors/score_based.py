@@ -11,13 +11,13 @@ from sklearn.linear_model import LogisticRegression
 
 from usmo.core.arrays import Array
 from usmo.priors.samples import Sample
-from usmo.priors.scores import ScorePrior, share_at_least
+from usmo.priors.scores import BootstrappedScorePrior, share_at_least
 
 _GRID = 400
 """Points of the grids of scores and of α in DEDPUL."""
 
 
-class ElkanNoto(ScorePrior):
+class ElkanNoto(BootstrappedScorePrior):
     """c = E[g(x) | s = 1] for a calibrated g(x) = P(s = 1 | x); the share of positives among all rows is P(s = 1)/c.
 
     Elkan and Noto's estimator e1. It assumes that the classes do not overlap. If they do, g is below c on many
@@ -40,7 +40,7 @@ class ElkanNoto(ScorePrior):
         return float(np.clip(n_p * (1.0 - c) / (c * n_u), 0.0, 1.0)), {"label_frequency": c}
 
 
-class BlanchardScott(ScorePrior):
+class BlanchardScott(BootstrappedScorePrior):
     """Minimum over thresholds of (upper bound of q_U) / (lower bound of q_P), with exact binomial bounds.
 
     An upper bound of inf p_U/p_P, valid with probability 1 - δ at each threshold, δ = 0.1.
@@ -64,7 +64,7 @@ class BlanchardScott(ScorePrior):
         return min(1.0, float(ratio[best])), {"threshold": float(thresholds[best])}
 
 
-class Dedpul(ScorePrior):
+class Dedpul(BootstrappedScorePrior):
     """DEDPUL: monotone ratio of the score densities, and the prior as a fixed point of the mean posterior.
 
     With r = p_P/p_U on the unlabelled rows and the posterior min(1, αr), π is the largest α with
@@ -95,14 +95,19 @@ def density_ratio(sample: Sample) -> tuple[Array, Array]:
     low = min(sample.P.min(), sample.U.min())
     high = max(sample.P.max(), sample.U.max())
     at = np.linspace(low, high, _GRID) if high > low else np.array([low])
-    densities = []
-    for score, weight, size in zip((sample.P, sample.U), (sample.w_p, sample.w_u), sample.sizes, strict=True):
-        mean = np.average(score, weights=weight)
-        spread = np.sqrt(np.average((score - mean) ** 2, weights=weight))
-        width = max(1.06 * float(spread) * size**-0.2, 1e-6 * (high - low), 1e-12)
-        gaussian = np.exp(-0.5 * ((at[:, None] - score) / width) ** 2)
-        densities.append(gaussian @ (weight / weight.sum()) / width)
-    p, u = densities
+    parts = (sample.P, sample.w_p), (sample.U, sample.w_u)
+    # a ratio of densities of different smoothness would be wrong in the tails
+    width = min(_kernel_width(*part, size) for part, size in zip(parts, sample.sizes, strict=True))
+    width = max(width, 1e-6 * (high - low), 1e-12)
+    p, u = (
+        np.exp(-0.5 * ((at[:, None] - score) / width) ** 2) @ (weight / weight.sum()) for score, weight in parts
+    )
     ratio = p / np.maximum(u, 1e-300)
     ratio = IsotonicRegression().fit(at, np.minimum(ratio, 1e6), sample_weight=np.maximum(u, 1e-12)).predict(at)
     return ratio / max(float(ratio @ (u / u.sum())), 1e-12), u / u.sum()
+
+
+def _kernel_width(score: Array, weight: Array, size: float) -> float:
+    """Silverman's rule."""
+    mean = np.average(score, weights=weight)
+    return 1.06 * float(np.sqrt(np.average((score - mean) ** 2, weights=weight))) * size**-0.2

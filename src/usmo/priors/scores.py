@@ -20,7 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 from usmo.core.arrays import Array, Index, Mask
 from usmo.core.groups import equal_row_folds, group_folds
 from usmo.kernels.row_sampling import row_keys
-from usmo.priors.base import PriorEstimator
+from usmo.priors.base import BootstrappedPrior, PriorEstimator
 
 _LANDMARKS = 150
 """Most landmarks of the radial features, and so most columns of the logistic regression."""
@@ -41,11 +41,25 @@ _SMALLEST = 1e-12
 class ScorePrior(PriorEstimator):
     """An estimator that uses the rows only through held-out scores of P against U.
 
-    ``classifier`` is any scikit-learn classifier with ``decision_function`` or ``predict_proba``; None is a logistic
-    regression on radial features of the standardised table, or on the rows of a sparse table of at least 1,000 columns.
     Equal rows share a fold, with groups the rows of each group. The estimate does not depend on the order of the rows;
-    a row of weight two counts as two equal rows. The estimate is the mean over ``repeats`` divisions into folds, each
-    with its own landmarks; None is twelve up to 2,000 rows, fewer for more rows, and one above 12,000.
+    a row of weight two counts as two equal rows.
+
+    Parameters
+    ----------
+    scenario : {"case-control", "censored"}
+        What the prior refers to: the unlabelled rows, or all rows.
+    classifier : estimator or None
+        Any scikit-learn classifier with ``decision_function`` or ``predict_proba``; None is a logistic regression on
+        radial features of the standardised table, or on the rows of a sparse table of at least 1,000 columns.
+    folds : int
+        Folds of the held-out scores.
+    repeats : int or None
+        Divisions into folds, each with its own landmarks; the estimate is the mean over them. None is twelve up to
+        2,000 rows, fewer for more rows, and one above 12,000.
+    level : float
+        Probability of the interval.
+    random_state : int
+        Seed.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
@@ -63,7 +77,6 @@ class ScorePrior(PriorEstimator):
         folds: int = 5,
         repeats: int | None = None,
         level: float = 0.9,
-        n_bootstrap: int = 20,
         random_state: int = 0,
     ) -> None:
         self.scenario = scenario
@@ -71,7 +84,6 @@ class ScorePrior(PriorEstimator):
         self.folds = folds
         self.repeats = repeats
         self.level = level
-        self.n_bootstrap = n_bootstrap
         self.random_state = random_state
 
     def _repetitions(self, rows: int) -> int:
@@ -84,6 +96,38 @@ class ScorePrior(PriorEstimator):
         seed = np.random.SeedSequence([self.random_state, repetition]).generate_state(1)[0]
         keys = row_keys(X, self.random_state if repetition == 0 else int(seed))
         return held_out_scores(X, labelled, weight, keys, self.folds, self.classifier, groups)
+
+
+class BootstrappedScorePrior(ScorePrior, BootstrappedPrior):
+    """An estimator on scores with a bootstrap interval: :class:`ScorePrior` with the parameter ``n_bootstrap``.
+
+    Parameters as for :class:`usmo.priors.ScorePrior`, and
+
+    n_bootstrap : int
+        Bootstrap draws of the scores of P and U for the interval; below 2 the interval is the estimate alone.
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        **ScorePrior._parameter_constraints,
+        **BootstrappedPrior._parameter_constraints,
+    }
+
+    def __init__(
+        self,
+        *,
+        scenario: str = "case-control",
+        classifier: Any = None,
+        folds: int = 5,
+        repeats: int | None = None,
+        level: float = 0.9,
+        n_bootstrap: int = 20,
+        random_state: int = 0,
+    ) -> None:
+        super().__init__(
+            scenario=scenario, classifier=classifier, folds=folds, repeats=repeats, level=level,
+            random_state=random_state,
+        )  # fmt: skip
+        self.n_bootstrap = n_bootstrap
 
 
 def held_out_scores(

@@ -27,8 +27,8 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from usmo.core.arrays import Array, Index, Mask
 from usmo.kernels.row_sampling import row_keys
+from usmo.priors.consensus import Consensus
 from usmo.priors.samples import Sample
-from usmo.priors.saturation import Consensus
 from usmo.priors.scores import cross_fitted, division, share_at_least
 
 _BOTTOM, _SIZES, _LEAF = 0.6, 1 / 3, 1
@@ -81,7 +81,7 @@ class ClassStructure(Consensus):
 
     The interval is made as that of :class:`usmo.priors.Consensus`, and reaches up to 1.5 times the share that looks
     positive, with its sampling error: a third of the positives may look negative.
-    Parameters as for :class:`usmo.priors.scores.ScorePrior`; ``classifier`` scores the rows for the default estimate.
+    Parameters as for :class:`usmo.priors.Consensus`; ``classifier`` scores the rows for the default estimate.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ from usmo.core.arrays import Array, Index, union_of_rows
 from usmo.core.labels import Part, Risk, label_problem, labelled_propensity, refuse_unbounded
 from usmo.core.problem import Problem
 from usmo.core.targets import LabelRule
-from usmo.core.weights import are_counts
+from usmo.core.weights import scaled
 from usmo.system import caller
 
 _SMALLEST_PROPENSITY = 0.01
@@ -28,6 +28,12 @@ def checked_rows(X: Any, square: bool) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def checked_weight(sample_weight: Any, X: Any) -> Array:
+    """A weight for each row, not all 0."""
+    weight: Array = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return scaled(weight)
 
 
 @dataclass(frozen=True)
@@ -59,10 +65,8 @@ class Table:
         kinds = rule.kinds(y)
         weight, positive = None, np.ones(len(kinds), dtype=bool)
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            weight = checked_weight(sample_weight, X)
             positive = weight > 0
-            if positive.any() and not are_counts(weight):
-                weight = weight / weight.max()  # sums of huge weights would overflow
         rows = [np.flatnonzero((kinds == kind) & positive) for kind in (1, 0, -1)]
         for part, name in zip(rows[:2], ("labelled positive", "unlabelled"), strict=True):
             if len(part) == 0:

@@ -13,10 +13,24 @@ from usmo.core.arrays import Array
 _LARGEST = 2.0**53
 """Largest sum of numbers of rows. Greater floats are all integers, and can only be a scale."""
 
+_SMALLEST = 1e-300
+"""Smallest positive weight after scaling."""
+
 
 def are_counts(weight: Array) -> bool:
     """Whether weights are numbers of equal rows."""
     return bool(np.all(weight == np.round(weight)) and float(np.sum(weight / _LARGEST)) <= 1.0)
+
+
+def scaled(weight: Array) -> Array:
+    """Weights whose sums and squares do not overflow: those that are not numbers of rows are divided by the largest.
+
+    A smaller divisor keeps positive weights positive where the largest and the smallest are very far apart.
+    """
+    if are_counts(weight):
+        return weight
+    positive = weight[weight > 0.0]
+    return weight / min(float(positive.max()), float(positive.min()) / _SMALLEST)
 
 
 def row_count(weight: Array) -> float:

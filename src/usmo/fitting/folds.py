@@ -24,7 +24,8 @@ from usmo.fitting.path import fit_path, path_values
 from usmo.fitting.specification import Specification
 from usmo.fitting.trees import with_trees
 from usmo.kernels.row_sampling import distinct_rows_by_kind, entries_per_row, take_rows
-from usmo.metrics import risk_with_error
+from usmo.metrics.measures import risk_of_sample
+from usmo.metrics.sample import PUSample
 
 FOLDS = 3
 """Folds by default."""
@@ -82,11 +83,10 @@ class Folds:
 
     def risk_of(self, f: Array, prior: float, risk: Risk) -> tuple[float, float]:
         """The risk of decision values of all rows, and its standard error."""
-        propensity = None if self.table.propensity is None else self.table.propensity[self.rows]
-        return risk_with_error(
-            self.kind, f, prior=prior, scenario=risk.scenario, sample_weight=self.weight,
-            class_weight=risk.class_weight, eta=risk.eta, propensity=propensity,
-        )  # fmt: skip
+        in_u = self.kind == 0 if risk.scenario == "case-control" else np.ones(len(f), dtype=bool)
+        sample = PUSample(self.rows, f, self.weight, self.kind == 1, in_u, self.kind == -1)
+        in_p = self.weight if self.table.propensity is None else self.weight / self.table.propensity[self.rows]
+        return risk_of_sample(sample, in_p, prior, risk)
 
 
 def deal(table: Table, spec: Specification, folds: int, seed: int) -> Folds:
@@ -96,13 +96,16 @@ def deal(table: Table, spec: Specification, folds: int, seed: int) -> Folds:
     content = np.arange(table.X.shape[0])[:, None] if precomputed else table.X
     most = min(rows_limit(spec), max(_KERNEL_ROWS, _COPIED // entries_per_row(content)))
     kinds = {1: table.labelled, 0: table.unlabelled}
+    if len(table.unlabelled) == 0:  # soft labels, all of them above 0
+        del kinds[0]
     if len(table.negatives) and (spec.eta > 0.0 or spec.scenario == "censored"):
         kinds[-1] = table.negatives
     sizes = [row_count(table.sample_weight(rows)) for rows in kinds.values()]
     if min(sizes[:2]) < 2:
+        counts = row_count(table.sample_weight(table.labelled)), row_count(table.sample_weight(table.unlabelled))
         raise ValueError(
             "lam='cv' needs at least 2 labelled positives and 2 unlabelled rows, got "
-            f"{sizes[0]:g} and {sizes[1]:g}; give lam as a number"
+            f"{counts[0]:g} and {counts[1]:g}; give lam as a number"
         )
     if table.groups is not None:
         own = table.groups[table.labelled], table.groups[table.unlabelled]

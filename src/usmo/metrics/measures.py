@@ -217,24 +217,31 @@ def risk_with_error(
     check_class_weight(class_weight)
     if isinstance(eta, bool) or not isinstance(eta, Real) or not 0.0 <= eta <= 1.0:
         raise ValueError(f"eta must be a number from 0 to 1, got {eta!r}")
-    low, high = Risk(scenario, class_weight).costs(prior)
     sample = PUSample.of(y, f, scenario, sample_weight)
-    eta = eta if sample.negative.any() else 0.0
-    composite, opposite = _losses(loss, sample.f, threshold)
     in_p = sample.weight
     if propensity is not None:
         in_p = sample.weight.copy()
         in_p[sample.labelled] /= labelled_propensity(propensity, len(y), sample.rows[sample.labelled])
+    return risk_of_sample(sample, in_p, prior, Risk(scenario, class_weight, eta), loss, threshold)
+
+
+def risk_of_sample(
+    sample: PUSample, in_p: Array, prior: float, risk: Risk, loss: str = "double hinge", threshold: float = 0.0
+) -> tuple[float, float]:
+    """The same for checked values; ``in_p`` are the weights of the rows as labelled positives."""
+    low, high = risk.costs(prior)
+    eta = risk.eta if sample.negative.any() else 0.0
+    composite, opposite = _losses(loss, sample.f, threshold)
     parts = [
         (sample.labelled, high * composite + (high - (1.0 - eta) * low) * opposite, prior, in_p),
         (sample.unlabelled, opposite, (1.0 - eta) * low, sample.weight),
     ]
     if eta > 0.0:
         parts.append((sample.negative, opposite, eta * low * (1.0 - prior), sample.weight))
-    risk, influence, enough = 0.0, np.zeros(len(sample.f)), True
+    total_risk, influence, enough = 0.0, np.zeros(len(sample.f)), True
     for rows, values, share, weight in parts:
         mean = float(np.average(values[rows], weights=weight[rows]))
-        risk += share * mean
+        total_risk += share * mean
         total, size = float(weight[rows].sum()), sample.size(rows)
         enough &= size >= 2
         relative = weight[rows] / sample.weight[rows]
@@ -242,7 +249,7 @@ def risk_with_error(
             share * relative * (values[rows] - mean) / total * math.sqrt(size / max(size - 1.0, 1.0))
         )
     weight = sample.weight if sample.integer_weights else sample.weight**2
-    return risk, math.sqrt(float(weight @ influence**2)) if enough else math.nan
+    return total_risk, math.sqrt(float(weight @ influence**2)) if enough else math.nan
 
 
 def prior_threshold(f_u: Any, prior: float, *, sample_weight: Any = None) -> float:

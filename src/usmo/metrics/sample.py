@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from usmo.core.arrays import Array, Index
 from usmo.core.targets import known_values, label_rule
-from usmo.core.weights import are_counts
+from usmo.core.weights import are_counts, scaled
 
 SCENARIOS = ("case-control", "censored")
 
@@ -48,7 +48,7 @@ class PUSample:
                 raise ValueError(f"sample_weight leaves only one class: no {what} row has a positive weight")
         counted = np.flatnonzero(weight > 0)
         f, weight, kind = f[counted], weight[counted], kind[counted]
-        weight = weight if are_counts(weight) else weight / weight.max()  # squares of huge weights would overflow
+        weight = scaled(weight)
         unlabelled = kind == 0 if scenario == "case-control" else np.ones_like(kind, dtype=bool)
         return cls(counted, f, weight, kind == 1, unlabelled, kind == -1)
 

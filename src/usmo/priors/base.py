@@ -23,7 +23,7 @@ from sklearn.utils.validation import _check_sample_weight
 from usmo.core.arrays import Array, Index, Mask
 from usmo.core.groups import check_divisible, group_codes
 from usmo.core.targets import validate_labelled
-from usmo.core.weights import are_counts, effective_size
+from usmo.core.weights import are_counts, effective_size, scaled
 from usmo.kernels.row_sampling import distinct_rows_by_kind
 from usmo.kernels.threads import single_blas
 from usmo.priors.samples import Sample
@@ -78,7 +78,7 @@ class PriorEstimator(BaseEstimator):
         kinds = rule.kinds(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         counts = are_counts(weight)
-        weight = weight if counts else weight / weight.max()  # sums of huge weights would overflow
+        weight = scaled(weight)
         used = (1, 0, -1) if self._uses_negatives else (1, 0)
         masks = [(kinds == kind) & (weight > 0) for kind in used]
         sizes = [effective_size(weight[mask], counts) for mask in masks[:2]]

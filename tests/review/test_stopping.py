@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from usmo.review import QBCB, Audit, Buscar, Estimate, Irrelevant, Tail
+from usmo.review import QBCB, RULES, Audit, Buscar, Estimate, Irrelevant, Tail
 from usmo.review.course import Course
 from usmo.review.replay import replay
-from usmo.review.stopping import make_rule
+from usmo.review.stopping import make_rule, verdict_of
 from usmo.review.what_is_left import what_is_left
 
 
@@ -88,6 +88,22 @@ def test_what_is_left_shrinks_to_nothing():
     audited = what_is_left(course(500, list(range(30)), 400, audit_from=200), 0.95)
     assert audited.guaranteed
     assert "about" in audited.sentence
+
+
+def test_there_is_no_estimate_before_the_scores_or_an_audit_give_one():
+    early = what_is_left(course(500, list(range(6)), 12), 0.95)
+    assert early.estimate is None
+    assert "no estimate yet" in early.sentence
+    audited = what_is_left(course(500, [*range(6), 30], 60, audit_from=20), 0.95)
+    assert audited.estimate == pytest.approx(440 * 1.5 / 41)  # one positive among 40 random rows
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_ends_where_no_row_is_left(name):
+    for found in ([], [3], list(range(20))):
+        verdict = verdict_of(RULES[name](), course(20, found, 20))
+        assert verdict.stop
+        assert (verdict.recall, verdict.confidence) == (1.0, 1.0)
 
 
 def test_random_rows_at_the_end_save_work_over_buscar():

@@ -19,7 +19,7 @@ _LEAST = 50
 """Rows that the regression needs at least, and at least uses if there are as many."""
 
 
-def expected_positives(scores: Array, positive: NDArray[np.bool_], open_scores: Array) -> float | None:
+def expected_among_open(scores: Array, positive: NDArray[np.bool_], open_scores: Array) -> float | None:
     """The expected number of positives among open rows, from scores and labels in the order of review.
 
     None if too few rows were reviewed. If the later half holds no positive, the rows since the last one are used.

@@ -17,12 +17,12 @@ from usmo.io import write
 from usmo.review.course import Course
 from usmo.review.decisions import Decisions
 from usmo.review.encoding import encoded
-from usmo.review.expected import expected_positives
+from usmo.review.expected import expected_among_open
 from usmo.review.fingerprint import fingerprint
 from usmo.review.inputs import checked_decisions, checked_ids, checked_labels, n_rows
 from usmo.review.rankers import Ranker, choose_ranker
 from usmo.review.results import decision_columns
-from usmo.review.stopping import Rule, Verdict, make_rule
+from usmo.review.stopping import Rule, Verdict, make_rule, verdict_of
 from usmo.review.store import AGAIN, Entry, Store
 from usmo.review.strategies import Strategy, by_score, check_strategy, spread, uncertain_first
 from usmo.review.what_is_left import Remaining, what_is_left
@@ -202,7 +202,7 @@ class Review:
         with self._lock:
             if self._model is None or seen >= self._model.seen:
                 model = Model(1, ranked.scores, seen, None, ranked.start, centre, spread or 1.0, ranked.coef)
-                expected = expected_positives(
+                expected = expected_among_open(
                     *self.decisions.scored(), model.standardised(np.flatnonzero(kinds == 0))
                 )
                 version = 1 if self._model is None else self._model.version + 1
@@ -341,10 +341,10 @@ class Review:
 
     def stop(self) -> Verdict:
         """Whether the review may end, with reasons."""
-        return self.rule.verdict(self.course())
+        return verdict_of(self.rule, self.course())
 
     def remaining(self) -> Remaining:
-        """How many positives are left: an estimate and an interval."""
+        """How many positives are left: an estimate, once there is one, and an interval."""
         return what_is_left(self.course(), self.confidence)
 
     # results

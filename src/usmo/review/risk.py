@@ -53,6 +53,6 @@ class ReviewRisk:
         """The weight of each row, with the sum 1; rows not reviewed that are a sample stand for ``n_open`` rows."""
         positive, is_open = kinds == 1, kinds == 0
         weight = np.where(positive, 0.0, np.where(is_open, n_open / max(1, int(is_open.sum())), self.rejected))
-        weight *= 0.5 / weight.sum()
+        weight *= 0.5 / max(weight.sum(), 1e-300)  # 0 if every row is positive
         weight[positive] = 0.5 / int(positive.sum())
         return weight

@@ -77,6 +77,13 @@ class Rule(Protocol):
     def verdict(self, course: Course) -> Verdict: ...
 
 
+def verdict_of(rule: Rule, course: Course) -> Verdict:
+    """The verdict of a rule. Where no row is left, the review is at its end whatever the rule."""
+    if course.left == 0:
+        return Verdict(True, 1.0, 1.0, ["every row has been reviewed, so that all positives have been found"], 0)
+    return rule.verdict(course)
+
+
 def promise(recall: float, confidence: float) -> str:
     """The promise of a rule in words."""
     return f"with {100 * confidence:g} % confidence at least {100 * recall:g} % of the positives have been found"

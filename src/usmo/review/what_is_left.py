@@ -16,12 +16,13 @@ from usmo.system.words import quantity
 class Remaining:
     """Positives among the rows not yet reviewed.
 
-    ``estimate`` comes from the model's scores and is an indication. ``low`` and ``high`` bound the number with the
-    confidence given: without an assumption if ``guaranteed``, that is if random rows were audited; else on the
-    assumption that the ranking finds positives at least as fast as random order.
+    ``estimate`` is an indication, from the model's scores or, if random rows were audited, from these; None before some
+    50 rows are reviewed. ``low`` and ``high`` bound the number with the confidence given: without an assumption if
+    ``guaranteed``, that is if random rows were audited; else on the assumption that the ranking finds positives at
+    least as fast as random order.
     """
 
-    estimate: float
+    estimate: float | None
     low: int
     high: int
     confidence: float
@@ -33,23 +34,23 @@ class Remaining:
         basis = (
             "" if self.guaranteed else ", if the ranking finds positives at least as fast as random order would"
         )
-        return (
-            f"about {quantity(self.estimate, 'positive is', 'positives are')} left, at most {self.high:,} with "
-            f"{100 * self.confidence:g} % confidence{basis}"
-        )
+        most = f"at most {self.high:,} with {100 * self.confidence:g} % confidence{basis}"
+        if self.estimate is None:
+            return f"there is no estimate yet of how many positives are left; {most}"
+        return f"about {quantity(self.estimate, 'positive is', 'positives are')} left, {most}"
 
 
 def what_is_left(course: Course, confidence: float) -> Remaining:
-    """The estimate of the model, brought inside the interval."""
-    start = course.audit_start
+    """The estimate, brought inside the interval."""
+    start, s, x = course.audit_start, int(course.drawn.sum()), int(course.positive[course.drawn].sum())
     if start is None:
         high = Buscar(confidence=confidence).most(course) - course.found
     else:
-        s, x = int(course.drawn.sum()), int(course.positive[course.drawn].sum())
         other = int(course.positive[start:].sum()) - x  # found by the ranking since
         high = most_missed(course.n_rows - start, s, x, 1.0 - confidence) - other
     high = min(max(high, 0), course.left)
     expected = course.expected
-    if expected is None:  # the rows reviewed so far tell nothing else
-        expected = course.left * (course.found + 0.5) / (course.reviewed + 1.0)
-    return Remaining(float(np.clip(expected, 0, high)), 0, high, confidence, start is not None)
+    if expected is None and start is not None:
+        expected = course.left * (x + 0.5) / (s + 1.0)
+    estimate = None if expected is None else float(np.clip(expected, 0, high))
+    return Remaining(estimate, 0, high, confidence, start is not None)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from usmo.report.svg import Panel, Plot
 from usmo.review import Audit, Remaining, Review
 from usmo.review.course import Course
+from usmo.review.stopping import verdict_of
 from usmo.review.what_is_left import what_is_left
 from usmo.system.words import quantity
 
@@ -35,31 +36,25 @@ def counts(review: Review) -> dict[str, int]:
 def progress(review: Review) -> dict[str, Any]:
     """What the page says about the course of the review."""
     course = review.course()
-    verdict, left = review.rule.verdict(course), what_is_left(course, review.confidence)
+    verdict, left = verdict_of(review.rule, course), what_is_left(course, review.confidence)
     audited = int(np.count_nonzero(course.drawn))
     plot = curve(course, left)
-    estimated = is_estimated(course)
     shapes = [[one.tag, one.attributes, one.text] for panel in plot.panels for one in panel.shapes]
     return {
         "stop": verdict.stop,
         "reasons": [_sentence(reason) for reason in verdict.reasons],
         "phase": verdict.phase,
         "audit": "" if isinstance(review.rule, Audit) else audit_words(course, audited, verdict.audit_rows),
-        "left": left_words(course, left),
-        "estimate": round(left.estimate, 1) if estimated else None,
+        "left": left_words(left),
+        "estimate": None if left.estimate is None else round(left.estimate, 1),
         "most": left.high,
         "plot": {"height": plot.height, "title": plot.title, "description": plot.description, "shapes": shapes},
     }
 
 
-def is_estimated(course: Course) -> bool:
-    """Whether there is an estimate of what is left that rests on more than a few rows."""
-    return course.expected is not None or bool(course.drawn.any())
-
-
-def left_words(course: Course, left: Remaining) -> str:
+def left_words(left: Remaining) -> str:
     """What is left, in words."""
-    if not is_estimated(course):
+    if left.estimate is None:
         return "There is no estimate yet of how many positives are left: it needs some 50 reviewed rows."
     return _sentence(left.sentence)
 
@@ -76,8 +71,8 @@ def audit_words(course: Course, audited: int, needed: int | None) -> str:
 def curve(course: Course, left: Remaining) -> Plot:
     """Positives found against rows reviewed, with audited stretches shaded and the estimate of all as a dashed line."""
     found = np.concatenate([[0], np.cumsum(course.positive)]).astype(float)
-    estimated = is_estimated(course)
-    whole = course.found + (left.estimate if estimated else 0.0)
+    estimated = left.estimate is not None
+    whole = course.found + (left.estimate or 0.0)
     panel = Panel((0.0, max(20.0, 1.05 * course.reviewed)), (0.0, max(5.0, 1.2 * whole)), 22, _HEIGHT)
     for start, end in _stretches(course.drawn):
         panel.band(float(start), float(end), "band")

@@ -8,6 +8,7 @@ from typing import Any
 
 from usmo.report.formatting import clean
 from usmo.report.page import content_policy, page_files, templates
+from usmo.review.stopping import verdict_of
 from usmo.review.what_is_left import what_is_left
 from usmo.review_page.desk import Desk
 from usmo.review_page.progress import audit_words, counts, curve, left_words
@@ -19,7 +20,7 @@ def report_page(desk: Desk) -> str:
     """The report as HTML; it fetches nothing."""
     review = desk.review
     course = review.course()
-    verdict, left = review.rule.verdict(course), what_is_left(course, review.confidence)
+    verdict, left = verdict_of(review.rule, course), what_is_left(course, review.confidence)
     style, script = page_files()
     decisions: list[dict[str, Any]] = [
         {
@@ -30,7 +31,7 @@ def report_page(desk: Desk) -> str:
     ]  # fmt: skip
     text: str = templates("usmo.review_page").get_template("report.html").render(
         source=PurePath(desk.source).name, criteria=desk.criteria()["text"], counts=counts(review), verdict=verdict,
-        left=left_words(course, left), plot=curve(course, left),
+        left=left_words(left), plot=curve(course, left),
         audit=audit_words(course, int(course.drawn.sum()), verdict.audit_rows),
         decisions=decisions, strategy=review.strategy, style=style, script=script,
         policy=content_policy(style, script), now=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),

@@ -28,7 +28,8 @@ OTHER_WORDS = (
     "irrelevant", "exclude", "excluded", "rest", "other", "others", "background", "control", "none", "unreviewed",
     "rejected", "nein", "non", "inactive", "normal",
 )  # fmt: skip
-"""Words, in lower case, that say which of two texts in y marks positives, whatever their alphabetical order is."""
+"""Words, in lower case, that say which of two texts in y marks positives, whatever their alphabetical order is. A
+single character says it only beside a word of the other list: "1" and "2" may be numbers of classes."""
 
 _SHOWN = 5
 """Values of y that a message shows at most."""
@@ -120,23 +121,25 @@ def _shown(values: np.ndarray) -> str:
 
 
 def _ordered(values: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Two values, that of positives last, and whether words say which it is; else it is the greater one."""
+    """Two values, that of positives last, and whether words for both say so.
+
+    If a word for only one of them is known, it decides, else the greater value is that of positives.
+    """
     if values.dtype.kind not in "OUS":
         return values, False
     words = [
         str(value.decode() if isinstance(value, bytes) else value).strip().lower() for value in values.tolist()
     ]
     signs = [(word in POSITIVE_WORDS) - (word in OTHER_WORDS) for word in words]
-    if signs[0] > signs[1]:
-        return values[::-1], True
-    return values, signs[0] < signs[1]
+    if 0 in signs:
+        signs = [sign if len(word) > 1 else 0 for sign, word in zip(signs, words, strict=True)]
+    return (values[::-1] if signs[0] > signs[1] else values), signs[0] == -signs[1] != 0
 
 
 def warn_of_text(classes: np.ndarray, other: str) -> None:
     """Tell the user which of two texts counts as the label of positives."""
     low, high = classes.tolist()
     caller.warn(
-        f"y holds text: {high!r}, the greater value, counts as labelled positive, {low!r} as {other}; write 1 and 0 if "
-        "that is wrong",
+        f"y holds text: {high!r} counts as labelled positive, {low!r} as {other}; write 1 and 0 if that is wrong",
         topic="labels-of-text",
     )

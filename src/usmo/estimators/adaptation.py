@@ -109,7 +109,7 @@ def adapted(model: Any, f: Array) -> Any:
     if known is None:  # a model file that is older than the reference
         value, result.prior_interval_ = _likeliest_prior(old(f), float(model.prior_))
     else:
-        curve = Calibration(old.above, old.below)
+        curve = Calibration(old.above, old.below, old.offset)
         d = f + old.shift if isinstance(old, ShiftedCalibration) else f
         value, result.prior_interval_ = mixture_prior(known, curve, d)
         result.drift_ = _drift(known, curve, d, result.prior_interval_)

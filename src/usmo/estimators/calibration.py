@@ -2,23 +2,27 @@
 
 With d the decision value, positive for rows called positive, the probability of being positive is modelled as
 
-    p(d) = s(a₊·d) if d > 0, s(a₋·d) otherwise,      s(t) = 1/(1 + e^-t)
+    p(d) = s(a₊·d + c) if d > 0, s(a₋·d + c) otherwise,      s(t) = 1/(1 + e^-t)
 
-which is monotone, inside (0, 1), and ½ at the decision. Since p_P(d)/p_U(d) = p(d)/π, the labels of P and U have a
-likelihood for each pair of slopes. The pair with the largest likelihood is taken, with a penalty if the mean of p over
-U differs from π by more than sampling error. A model fits its training rows too well, so held-out decision values are
-used if there are any: those of the cross-validation with ``lam="cv"``, else those of
-:mod:`usmo.fitting.leave_one_out` in exact fits with kernels "rbf", "forest" and "forest+rbf". Over 16 tables and three
-draws (``python -m benchmarks.random probabilities``) the log loss on other rows is 0.453 with values of the fit and
-0.349 with those of leaving one out.
+which is monotone and inside (0, 1). Since p_P(d)/p_U(d) = p(d)/π, the labels of P and U have a likelihood for each pair
+of slopes. The pair with the largest likelihood is taken, with a penalty if the mean of p over U differs from π by more
+than sampling error. c is 0, so that p is ½ at the decision, unless no pair of slopes gives p a mean of π: many rows
+have the same d, or the threshold calls another share positive than π. c then makes the mean of p over U equal π.
+
+A model fits its training rows too well, so held-out decision values are used if there are any: those of the
+cross-validation with ``lam="cv"``, else those of :mod:`usmo.fitting.leave_one_out` in exact fits with kernels "rbf",
+"forest" and "forest+rbf". Over 16 tables and three draws (``python -m benchmarks.random probabilities``) the log loss
+on other rows is 0.453 with values of the fit and 0.349 with those of leaving one out.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+from scipy.optimize import brentq
+from scipy.special import expit, logit
 
 from usmo.core.arrays import Array
 from usmo.core.weights import are_counts, effective_size
@@ -35,38 +39,39 @@ _FLAT = 1e-3
 
 @dataclass(frozen=True)
 class Calibration:
-    """The slopes above and below 0."""
+    """The slopes above and below 0, and the log odds at 0."""
 
     above: float
     below: float
+    offset: float = 0.0
 
     def __call__(self, decision: Array) -> Array:
         """The probability of being positive for each decision value."""
-        return expit(np.where(decision > 0, self.above, self.below) * decision)
+        return expit(np.where(decision > 0, self.above, self.below) * decision + self.offset)
 
 
 @dataclass(frozen=True)
 class ShiftedCalibration(Calibration):
     """A calibration at another threshold and prior: p(d + shift), its log odds moved by ``log_odds``."""
 
-    shift: float
-    log_odds: float
+    shift: float = 0.0
+    log_odds: float = 0.0
 
     def __call__(self, decision: Array) -> Array:
         """The probability of being positive for each decision value."""
         d = decision + self.shift
-        return expit(np.where(d > 0, self.above, self.below) * d + self.log_odds)
+        return expit(np.where(d > 0, self.above, self.below) * d + self.offset + self.log_odds)
 
 
 def shifted(calibration: Calibration, shift: float, log_odds: float) -> ShiftedCalibration:
     """The calibration after the threshold has moved by ``shift`` and the log odds of the prior by ``log_odds``."""
     if isinstance(calibration, ShiftedCalibration):
         shift, log_odds = calibration.shift + shift, calibration.log_odds + log_odds
-    return ShiftedCalibration(calibration.above, calibration.below, shift, log_odds)
+    return ShiftedCalibration(calibration.above, calibration.below, calibration.offset, shift, log_odds)
 
 
 def calibrated(d_p: Array, d_u: Array, prior: float, w_p: Array, w_u: Array) -> Calibration:
-    """The slopes with the largest likelihood, from decision values and weights of P and U."""
+    """The slopes with the largest likelihood, and c, from decision values and weights of P and U."""
     m_p, m_u = masses(w_p), masses(w_u)
     scale = max(float(np.average(np.abs(d_u), weights=m_u)), _FLAT)
     z_p, m_p = _binned(d_p / scale, m_p)
@@ -86,7 +91,17 @@ def calibrated(d_p: Array, d_u: Array, prior: float, w_p: Array, w_u: Array) -> 
     miss = share[0][:, None] + share[1][None, :] - prior
     likelihood = total[0][:, None] + total[1][None, :] - 0.5 * n_u * miss**2 / (prior * (1.0 - prior))
     best = np.unravel_index(int(np.argmax(likelihood)), likelihood.shape)
-    return Calibration(float(slopes[best[0]] / scale), float(slopes[best[1]] / scale))
+    above, below = float(slopes[best[0]]), float(slopes[best[1]])
+    offset = 0.0
+    if np.abs(miss).min() > 2.0 * math.sqrt(prior * (1.0 - prior) / n_u):  # two standard errors
+        offset = _offset(np.where(z_u > 0, above, below) * z_u, m_u / n_u, prior)
+    return Calibration(above / scale, below / scale, offset)
+
+
+def _offset(log_odds: Array, share: Array, prior: float) -> float:
+    """What to add to the log odds of U for a mean probability of π."""
+    low, high = (float(logit(prior)) - bound for bound in (log_odds.max(), log_odds.min()))
+    return float(brentq(lambda offset: float(expit(log_odds + offset) @ share) - prior, low - 1.0, high + 1.0))
 
 
 def masses(weight: Array) -> Array:

@@ -175,7 +175,7 @@ def _check_open_set(model: OpenSetPUSVC) -> None:
 
 for _record in (Certificate, PassRecord, Selection, KernelChoice, Approximation, Compression, Propensity):
     register(_record, rules=record_rules(_record))
-_SLOPES = {"above": number(), "below": number()}
+_SLOPES = {"above": number(), "below": number(), "offset": number()}
 register(Calibration, rules=_SLOPES)
 register(ShiftedCalibration, rules={**_SLOPES, "shift": number(), "log_odds": number()})
 _VALUES = {"labelled": reals(QUANTILES), "unlabelled": reals(QUANTILES)}

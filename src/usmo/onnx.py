@@ -79,14 +79,16 @@ def _scaled(graph: _Graph, scaler: Any, rows: str) -> str:
     """The rows after a scaler, computed in the same order as scikit-learn does."""
     if scaler in (None, "passthrough"):
         return rows
+    if getattr(scaler, "clip", False):
+        raise ValueError(f"clip of {type(scaler).__name__} must be False for ONNX, got True")
     if type(scaler) in (StandardScaler, RobustScaler, MaxAbsScaler):
         centre = scaler.mean_ if isinstance(scaler, StandardScaler) else getattr(scaler, "center_", None)
         used = getattr(scaler, "with_mean", getattr(scaler, "with_centering", False))
         rows = graph.add("Sub", rows, graph.constant(centre)) if used else rows
         return rows if scaler.scale_ is None else graph.add("Div", rows, graph.constant(scaler.scale_))
-    if type(scaler) is MinMaxScaler and not scaler.clip:
+    if type(scaler) is MinMaxScaler:
         return graph.add("Add", graph.add("Mul", rows, graph.constant(scaler.scale_)), graph.constant(scaler.min_))
-    accepted = "StandardScaler, MinMaxScaler (clip=False), MaxAbsScaler and RobustScaler"
+    accepted = "StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler"
     raise ValueError(f"steps before the classifier must be {accepted}; got {type(scaler).__name__}")
 
 

@@ -40,8 +40,9 @@ def save(
 
     Parameters
     ----------
-    model : PUSVC, LinearPUSVC, RampPUSVC, or a Pipeline of registered steps
-        A model whose kernel is a function is refused: a file holds no code.
+    model : any classifier of this package, or a Pipeline that ends in one
+        Steps of a pipeline before it must be scalers of scikit-learn or a :class:`usmo.columns.TableEncoder`, or be
+        registered (:func:`usmo.files.register`). A model whose kernel is a function is refused: a file holds no code.
     path : path or binary stream
         By convention ``something.usmo``; a stream must be readable and seekable too.
     extra : dict, optional
@@ -65,14 +66,15 @@ def save(
         write(path, manifest, encoder.arrays, compress)
 
 
-def load(path: Pathlike, *, max_bytes: int | None = None) -> Any:
+def load(path: Pathlike | BinaryIO, *, max_bytes: int | None = None) -> Any:
     """Read a saved model.
 
     Parameters
     ----------
-    path : path
-        A file that ``save`` wrote. Raises :class:`usmo.files.ModelFileError` for one that is damaged, no model file, of
-        a later version or too large; FileNotFoundError and PermissionError as ``open`` does.
+    path : path or binary stream
+        A file, or a stream that can seek, that ``save`` wrote. Raises :class:`usmo.files.ModelFileError` for one that
+        is damaged, no model file, of a later version or too large; FileNotFoundError and PermissionError as ``open``
+        does.
     max_bytes : int, optional
         Largest number of bytes that the file may have, packed and unpacked. By default 4 GB, and unpacked at most 16
         times its size (or 128 MB), which every file written by ``save`` keeps to.
@@ -86,7 +88,7 @@ def load(path: Pathlike, *, max_bytes: int | None = None) -> Any:
         return model
 
 
-def describe(path: Pathlike, *, max_bytes: int | None = None) -> dict[str, Any]:
+def describe(path: Pathlike | BinaryIO, *, max_bytes: int | None = None) -> dict[str, Any]:
     """The contents of a file as JSON values, after all checksums are verified and without building the model.
 
     ``class``, ``parameters``, ``certificate`` and ``fitted``, the prior, λ and kernel (of a pipeline those of its last

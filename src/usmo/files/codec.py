@@ -24,7 +24,7 @@ from scipy import sparse
 
 from usmo.files.archive import is_entry_name, is_shape, storable
 from usmo.files.errors import ModelFileError, need
-from usmo.files.registry import class_named, class_of
+from usmo.files.registry import class_named, class_of, transformer_names
 
 _MAX_DEPTH = 20
 """Levels of objects and containers; a pipeline in a pipeline has ten. Deeper ones are cycles or attacks."""
@@ -111,6 +111,8 @@ class Encoder:
         if stored is None:
             code = "code, and a file holds none: use a named kernel, or kernel='precomputed'"
             why = code if callable(value) else "not registered with usmo.files.register"
+            if hasattr(value, "transform"):
+                why += f"; steps that files hold are {', '.join(transformer_names())}"
             cls = f"{type(value).__module__}.{type(value).__qualname__}"
             raise ModelFileError(f"{_at(where)} has the type {cls}, which is {why}")
         state = {name: self.encode(part, (*where, name)) for name, part in stored.state(value).items()}

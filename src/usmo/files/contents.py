@@ -60,10 +60,13 @@ _HEADER = re.compile(
 
 
 @contextlib.contextmanager
-def opened(path: Pathlike, max_bytes: int | None) -> Iterator[Contents]:
-    """The contents of a file, after all checks but those of the numbers in its arrays."""
-    with _stream(path) as stream:
-        yield Contents(stream, max_bytes)
+def opened(path: Pathlike | BinaryIO, max_bytes: int | None) -> Iterator[Contents]:
+    """The contents of a file or stream, after all checks but those of the numbers in its arrays."""
+    if isinstance(path, str | os.PathLike):
+        with _stream(path) as stream:
+            yield Contents(stream, max_bytes)
+    else:
+        yield Contents(path, max_bytes)
 
 
 def _stream(path: Pathlike) -> BinaryIO:

@@ -181,6 +181,14 @@ def class_of(value: Any) -> StoredClass | None:
     return _BY_CLASS.get(type(value))
 
 
+def transformer_names() -> list[str]:
+    """The registered classes that transform rows, which a pipeline in a file may hold."""
+    _import_declarations()
+    return sorted(
+        name for name, stored in _BY_NAME.items() if stored.is_estimator and hasattr(stored.cls, "transform")
+    )
+
+
 def class_named(name: Any) -> StoredClass:
     """The registered class that a file refers to by this name."""
     _import_declarations()

@@ -241,9 +241,7 @@ def test_few_labels_and_propensities_given_twice_are_refused():
     model = PUSVC(0.3, scenario="censored", propensity="estimate")
     with pytest.raises(ValueError, match="at least 10 labelled positives, got 9"):
         model.fit(X, few)
-    with pytest.raises(
-        ValueError, match="prior must be at least the share of labelled positives among all rows, 0"
-    ):
+    with pytest.raises(ValueError, match=r"prior must be at least 0\.\d+ .*share of labelled positives"):
         PropensityModel(0.01).fit(X, y)
     with pytest.raises(ValueError, match="leave out one of them"):
         model.fit(X, y, propensity=0.5)

@@ -70,8 +70,8 @@ def test_grid_search_with_the_pu_risk_as_score():
     [
         ({"lams": []}, "lams must be positive"),
         ({"lams": [-1.0]}, "lams must be positive"),
-        ({"folds": 1}, "folds must be at least 2"),
-        ({"rule": "best"}, "rule must be"),
+        ({"folds": 1}, "'folds' parameter of PUSVCCV must be an int in the range"),
+        ({"rule": "best"}, "'rule' parameter of PUSVCCV must be a str among"),
         ({"gammas": [0.0]}, "gammas must be positive"),
         ({"folds": 500}, "folds must be at most"),
     ],
@@ -130,12 +130,12 @@ def test_held_out_auc_counts_pairs_in_one_fold_and_ties_half():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kernels": "rbf"}, "kernels must be a list of names"),
+        ({"kernels": "rbf"}, "'kernels' parameter of PUSVCCV must be an array-like or None"),
         ({"kernels": []}, "kernels must be a list of names"),
         ({"kernels": ["precomputed"]}, "kernels must be a list of names"),
         ({"kernels": ["cubic"]}, "'kernel' parameter of PUSVC must be"),
         ({"estimator": LinearPUSVC(0.3), "kernels": ["rbf"]}, "kernels needs an estimator with a kernel"),
-        ({"lams": "cv"}, "lams must be 'auto', None or positive numbers, got 'cv'"),
+        ({"lams": "cv"}, "'lams' parameter of PUSVCCV must be an array-like, a str among {'auto'}"),
     ],
 )
 def test_bad_kernels_and_lams_are_refused(parameters, message):

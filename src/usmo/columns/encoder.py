@@ -20,6 +20,7 @@ from usmo.columns.schema import KINDS, Choice, Schema, column_schemas, output_na
 from usmo.columns.words import term_names
 from usmo.io import Sheet, TableError, no_column
 from usmo.system.caller import warn
+from usmo.system.rollback import unchanged_on_failure
 
 _SPARSE_WIDTH, _SPARSE_SHARE = 200, 0.3
 """The output is a CSR matrix if it has more columns than this and at most this share of non-zeros."""
@@ -103,6 +104,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Infer the kind of every column, its categories and its scaling."""
         self._validate_params()
+        with unchanged_on_failure(self):
+            self._fit(X)
+        return self
+
+    def _fit(self, X: Any) -> None:
         matrix, names = matrix_of(X)
         self.columns_: list[Schema] = []
         self.matrix_names_, self.other_scale_ = names, 1.0
@@ -120,7 +126,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.n_features_in_ = int(matrix.shape[1])
             scaling = matrix_scaling(matrix)
         self.matrix_median_, self.matrix_mean_, self.matrix_scale_ = scaling
-        return self
 
     def _fit_columns(self, X: Any) -> None:
         view = view_of(X)

@@ -16,7 +16,14 @@ from usmo.core.shards import ShardLost
 from usmo.core.table import Table
 from usmo.dask.cluster import ClusterShards
 from usmo.dask.partitions import KINDS, Partitions
-from usmo.estimators.preparation import PRIOR_ROWS, Choices, choose, resolve_eta, specification
+from usmo.estimators.preparation import (
+    PRIOR_ROWS,
+    Choices,
+    choose,
+    refuse_small_prior,
+    resolve_eta,
+    specification,
+)
 from usmo.estimators.training import common_attributes
 from usmo.fitting.checkpoint import StateFile
 from usmo.fitting.folds import rows_limit
@@ -85,6 +92,8 @@ def cluster_specification(
     if propensity is not None or model.propensity is not None:
         raise ValueError("propensity does not work on a cluster")
     counts, eta = _counts(table), 0.0
+    if model.scenario == "censored" and model.prior != "estimate":
+        refuse_small_prior(model.prior, counts[KINDS.index(1)], counts.sum())
     if counts[KINDS.index(-1)]:
         unlabelled = counts.sum() if model.scenario == "censored" else counts[KINDS.index(0)]
         eta = resolve_eta(model.eta, float(counts[KINDS.index(-1)]), float(unlabelled))

@@ -27,8 +27,7 @@ from usmo.dask.partitions import Partitions, partitions, weights_of
 from usmo.dask.prediction import LazyPredictions
 from usmo.estimators.expansion import map_expansion
 from usmo.estimators.fit_warnings import warn_if_short
-from usmo.estimators.preparation import Choices
-from usmo.estimators.pusvc import check_approximation
+from usmo.estimators.preparation import Choices, check_approximation
 from usmo.estimators.training import makes_held_out_values, replace_attributes
 from usmo.fitting.approximate import compare, feature_map
 from usmo.fitting.kernel import CACHE_SHARE, MOST_CACHE

@@ -1,4 +1,4 @@
-"""What the estimators share: ``fit`` with roll-back and callbacks, predictions, parameter constraints."""
+"""What the estimators share: ``fit`` with callbacks, predictions, files, parameter constraints."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from usmo.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from usmo.estimators.expansion import expansion_values
 from usmo.estimators.preparation import ACCEPTED
 from usmo.files import save
+from usmo.system.rollback import unchanged_on_failure
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # type checkers know it without an installation
@@ -31,7 +32,21 @@ RISK_CONSTRAINTS: dict[str, list[Any]] = {
 """Parameters of the estimators that minimise the risks of :mod:`usmo.core.labels`."""
 
 
-class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class Storable:
+    """A model with the method ``save``."""
+
+    def save(self, path: Any, **options: Any) -> None:
+        """Write the fitted model to a file that holds no code; :func:`usmo.load` reads it (:mod:`usmo.files`)."""
+        save(self, path, **options)
+
+
+def take_columns(model: Any, source: Any) -> None:
+    """Give a model the number and the names of the columns that another was fitted to."""
+    model.__dict__.pop("feature_names_in_", None)
+    model.__dict__.update({name: value for name, value in vars(source).items() if name.endswith("_in_")})
+
+
+class PUClassifier(Storable, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """A classifier with the parameters below. Subclasses implement ``_fit`` and ``decision_function``."""
 
     classes_: np.ndarray
@@ -90,14 +105,8 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if hasattr(self, "_skl_callbacks"):
             context = self._init_callback_context(max_subtasks=None)
             context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        before = self.__dict__.copy()
-        try:
+        with unchanged_on_failure(self):
             self._fit(X, y, sample_weight, propensity, groups, context)
-        except BaseException:
-            # a failed or interrupted fit leaves the estimator unchanged
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         if context is not None:
             context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
@@ -142,10 +151,6 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "calibration_")
         return adapted(self, np.asarray(self.decision_function(X)))
-
-    def save(self, path: Any, **options: Any) -> None:
-        """Write the fitted model to a file that holds no code; :func:`usmo.load` reads it (:mod:`usmo.files`)."""
-        save(self, path, **options)
 
 
 class KernelPUClassifier(PUClassifier):

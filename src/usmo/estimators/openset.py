@@ -22,14 +22,15 @@ from usmo.core.arrays import Array
 from usmo.core.groups import group_codes
 from usmo.core.table import Table, checked_rows
 from usmo.core.targets import missing
+from usmo.estimators.base import Storable
 from usmo.estimators.fit_warnings import warn_if_short
 from usmo.estimators.linear import LinearPUSVC
-from usmo.estimators.preparation import ACCEPTED, choose, specification
+from usmo.estimators.preparation import ACCEPTED, check_parameters, choose, specification
 from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.training import set_fitted, train
-from usmo.files import save
 from usmo.fitting.classes import fit_classes
 from usmo.kernels.kernel import FORESTS
+from usmo.system.rollback import unchanged_on_failure
 
 _LARGEST = 1.0 - 1e-12
 """A probability above this counts as this, so that its odds are finite."""
@@ -38,7 +39,7 @@ UNLABELLED = -1
 """The number that marks unlabelled rows in y, as in :mod:`sklearn.semi_supervised`."""
 
 
-class OpenSetPUSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class OpenSetPUSVC(Storable, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Classify rows into known classes or "none of these", from labelled rows of each class and unlabelled rows.
 
     The unlabelled rows hold the known classes and possibly others, of which no example is labelled. A classifier that
@@ -126,6 +127,11 @@ class OpenSetPUSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             As for :meth:`usmo.PUSVC.fit`.
         """
         self._validate_params()
+        with unchanged_on_failure(self):
+            self._fit(X, y, groups)
+        return self
+
+    def _fit(self, X: Any, y: Any, groups: Any) -> None:
         base = PUSVC(lam=1e-3) if self.estimator is None else self.estimator
         if base.scenario != "case-control" or getattr(base, "kernel", None) == "precomputed":
             raise ValueError(
@@ -138,8 +144,8 @@ class OpenSetPUSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         priors, none = _checked_priors(self.priors, classes), self._none_label(classes)
         models = [clone(base).set_params(prior=prior) for prior in priors]
         for model in models:
-            model._validate_params()
-            model.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_in_")})
+            check_parameters(model)
+            model.n_features_in_ = X.shape[1]  # without names: the models predict arrays
         everything, group = checked_rows(X, square=False), group_codes(groups, X.shape[0])
         unlabelled, names = np.flatnonzero(codes < 0), np.array([False, True])
         _fit_models(
@@ -150,12 +156,9 @@ class OpenSetPUSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             ],
         )
         self.estimators_ = tuple(models)
-        self.classes_ = np.append(
-            classes, np.array([none], dtype=None if classes.dtype.kind == "U" else classes.dtype)
-        )
+        self.classes_ = np.append(classes, none)
         self.priors_ = np.array([model.prior_ for model in models])
         self.none_prior_ = max(0.0, 1.0 - float(self.priors_.sum()))
-        return self
 
     def _none_label(self, classes: np.ndarray) -> Any:
         text = classes.dtype.kind == "U"
@@ -163,6 +166,8 @@ class OpenSetPUSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if isinstance(label, str) != text:
             kind = "a text" if text else "a number"
             raise ValueError(f"none_label must be {kind} like the classes in y, got {label!r}")
+        if not text and not np.isfinite(label):
+            raise ValueError(f"none_label must be a finite number, got {label!r}")
         if label in classes.tolist():
             raise ValueError(f"none_label must not be one of the classes in y, got {label!r}")
         return label
@@ -185,10 +190,6 @@ class OpenSetPUSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """The most likely known class of each row, or ``none_label``."""
         chance = self.predict_proba(X)
         return self.classes_[chance.argmax(axis=1)]
-
-    def save(self, path: Any, **options: Any) -> None:
-        """Write the fitted model to a file that holds no code; :func:`usmo.load` reads it (:mod:`usmo.files`)."""
-        save(self, path, **options)
 
 
 def _fit_models(models: list[Any], tables: list[Table]) -> None:
@@ -226,7 +227,12 @@ def _class_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     elif y.dtype.kind == "O":
         known &= np.array([not (isinstance(value, Real) and value == UNLABELLED) for value in y], dtype=bool)
     values = np.array(y[known].tolist()) if y.dtype.kind == "O" else y[known]
-    if y.dtype.kind == "f" and len(values) and np.all(values == np.round(values)):
+    texts = sum(isinstance(value, str) for value in y[known].tolist())
+    if values.dtype.kind not in "iufU" or 0 < texts < len(values):
+        raise ValueError(
+            "y must hold classes that are all numbers or all texts, NaN, None or -1 for unlabelled rows"
+        )
+    if values.dtype.kind == "f" and np.all(values == np.round(values)) and np.all(np.abs(values) < 2.0**53):
         values = values.astype(np.int64)  # integers beside NaN
     classes, codes = np.unique(values, return_inverse=True)
     if len(classes) == 0 or known.all():

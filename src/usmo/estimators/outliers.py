@@ -20,13 +20,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from usmo.core.arrays import Array, Index
 from usmo.core.groups import group_codes
 from usmo.core.targets import validate_labelled
+from usmo.estimators.base import Storable
 from usmo.estimators.linear import LinearPUSVC
 from usmo.estimators.preparation import ACCEPTED, seed_of
 from usmo.estimators.pusvc import PUSVC
-from usmo.files import save
 from usmo.kernels.gamma import resolve_gamma
 from usmo.kernels.kernel import FORESTS
 from usmo.metrics import prior_threshold
+from usmo.system.rollback import unchanged_on_failure
 
 ASSUMED = 0.1
 """Contamination without known inliers and without a number: it cannot be estimated then."""
@@ -35,7 +36,7 @@ BACKGROUND_ROWS = 2_000
 """Background rows at most; a quarter of the unlabelled rows are as good as all (``python -m benchmarks.outliers``)."""
 
 
-class PUOutlierDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
+class PUOutlierDetector(Storable, OutlierMixin, MetaEstimatorMixin, BaseEstimator):
     """Detect outliers among unlabelled rows, from known inliers.
 
     The known inliers show what is normal, the unlabelled rows where outliers may lie. Two risks are added: that of the
@@ -47,10 +48,10 @@ class PUOutlierDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : PUSVC or LinearPUSVC, default=None
-        The classifier of inliers; None is ``PUSVC(lam=0.02)``. Its ``prior``, ``eta``, ``threshold`` and ``scenario``
-        are not used.
+        The classifier of inliers; None is ``PUSVC(lam=0.02)``. Its ``prior``, ``threshold`` and ``scenario`` are
+        not used, ``eta`` only with ``background=0``.
     contamination : "estimate" or float in (0, 0.5], default="estimate"
-        Share of outliers among the unlabelled rows. So many of them get a negative decision value. "estimate"
+        Share of outliers among the unlabelled rows. That share of them gets a negative decision value. "estimate"
         is at most 0.5, and tends to be too high if few inliers are known. Without known inliers it is 0.1.
     background : float in [0, 1), default=0.85
         Share of the risk of background rows: values drawn uniformly between the least and the greatest of each column.
@@ -135,6 +136,11 @@ class PUOutlierDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
             As for :meth:`usmo.PUSVC.fit`.
         """
         self._validate_params()
+        with unchanged_on_failure(self):
+            self._fit(X, y, groups)
+        return self
+
+    def _fit(self, X: Any, y: Any, groups: Any) -> None:
         model, contamination = clone(self._base()), self.contamination
         self._check_background(model)
         accepted = ACCEPTED if self.background == 0 else {**ACCEPTED, "accept_sparse": False}
@@ -152,7 +158,6 @@ class PUOutlierDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         self.classifier_ = model
         self.contamination_ = min(0.5, 1.0 - model.prior_)
         self.offset_ = prior_threshold(model.decision_function(sample), 1.0 - self.contamination_)
-        return self
 
     def _check_background(self, model: Any) -> None:
         kernel = getattr(model, "kernel", "linear")
@@ -197,7 +202,3 @@ class PUOutlierDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """1 for inliers, -1 for outliers."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
-
-    def save(self, path: Any, **options: Any) -> None:
-        """Write the fitted detector to a file that holds no code; :func:`usmo.load` reads it (:mod:`usmo.files`)."""
-        save(self, path, **options)

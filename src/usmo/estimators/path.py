@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 
 from sklearn.base import clone
 
+from usmo.estimators.base import take_columns
 from usmo.estimators.fit_warnings import warn_if_short
 from usmo.estimators.linear import LinearPUSVC
-from usmo.estimators.preparation import Choices, prepare_choices, prepare_table, specification
+from usmo.estimators.preparation import Choices, check_prior, prepare_choices, prepare_table, specification
 from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.training import set_fitted
 from usmo.fitting.path import fit_path
@@ -35,8 +36,8 @@ def path(
     Parameters
     ----------
     estimator : PUSVC or LinearPUSVC
-        Its other parameters hold for all models. It is not changed. The solver is the block solver, for linear models
-        the interior point. Trees of a forest kernel are grown once, for the first prior.
+        Its other parameters hold for all models, but ``solver``, ``max_iter``, ``max_time`` and ``checkpoint`` are not
+        used. It is not changed. Trees of a forest kernel are grown once, for the first prior.
     lams : sequence of float
         Values of λ; from large to small is the cheapest order.
     priors : sequence of float, optional
@@ -55,6 +56,8 @@ def path(
     >>> [model.lam for model in models]
     [0.1, 0.01]
     """
+    if not isinstance(estimator, PUSVC | LinearPUSVC):
+        raise ValueError(f"estimator must be a PUSVC or LinearPUSVC, got {type(estimator).__name__}")
     if getattr(estimator, "approximation", None) is not None:
         raise ValueError(f"path fits the exact kernel; got approximation={estimator.approximation!r}")
     if propensity is not None and priors is not None:
@@ -69,19 +72,22 @@ def path(
     spec = specification(first, table)
     if priors is None:
         table, given = prepare_choices(first, table, spec, "auto")
-        priors = [given.prior]
+        values = [given.prior]
     else:
-        given, priors = Choices(0.5, 1.0), [float(prior) for prior in priors]
-    for prior in priors:
+        given, values = Choices(0.5, 1.0), [float(prior) for prior in priors]
+    for prior in values:
         clone(estimator).set_params(prior=prior)._validate_params()
-    grid = [(prior, lam) for prior in priors for lam in lams]
+        check_prior(prior, table, spec.scenario)
+    grid = [(prior, lam) for prior in values for lam in lams]
     problems = [table.problem(prior, lam, spec.risk) for prior, lam in grid]
     table = with_trees(table, problems[0], spec) if problems else table
     fits = fit_path(table, problems, spec)
     models = []
     for (prior, lam), fit in zip(grid, fits, strict=True):
         model = clone(estimator).set_params(lam=lam)
-        model.__dict__.update({name: value for name, value in vars(first).items() if name.endswith("_in_")})
+        if priors is not None:
+            model.set_params(prior=prior)
+        take_columns(model, first)
         warn_if_short(fit.solution.status, fit.certificate, model.tol)
         set_fitted(model, table, spec, replace(given, prior=prior, lam=lam), fit)
         models.append(model)

@@ -49,6 +49,12 @@ _FIELDS = (
 """Parameters of an estimator that a specification takes over unchanged."""
 
 
+_ROUNDING = 1e-9
+"""Relative difference of two shares that counts as rounding."""
+
+_COLUMNS = "propensity_columns (columns of PropensityModel)"
+
+
 def seed_of(random_state: Any) -> int:
     """An integer from ``random_state``; 0 for None, so that fits are reproducible by default."""
     return 0 if random_state is None else int(check_random_state(random_state).randint(2**31))
@@ -58,11 +64,12 @@ def prepare_table(
     model: Any, X: Any, y: Any, sample_weight: Any, propensity: Any = None, groups: Any = None
 ) -> Table:
     """Validate the arguments of ``fit``. scikit-learn sets ``n_features_in_`` and column names on the model."""
-    check_class_weight(getattr(model, "class_weight", None))
-    check_propensity(model, propensity)
+    check_parameters(model, propensity)
     if propensity is not None and model.prior != "estimate":
         raise ValueError(f"propensity implies the prior: leave prior='estimate', got prior={model.prior!r}")
     if isinstance(X, PartFeatures):
+        if "kernel" in model.get_params(deep=False):
+            raise ValueError(f"PartFeatures are for LinearPUSVC, got {type(model).__name__}: give X as an array")
         y = _check_parts(X, y)
         rule = label_rule(*known_values(y))
         model.n_features_in_ = X.shape[1]
@@ -77,7 +84,32 @@ def prepare_table(
     return table if propensity is None else table.with_propensity(propensity, model.scenario)
 
 
-def check_propensity(model: Any, given: Any) -> None:
+def check_parameters(model: Any, propensity: Any = None) -> None:
+    """Check the parameters of a classifier, each alone and with the others, and the propensities given to ``fit``."""
+    model._validate_params()
+    check_class_weight(getattr(model, "class_weight", None))
+    check_approximation(model)
+    _check_propensity(model, propensity)
+
+
+def check_approximation(model: Any) -> None:
+    """Refuse parameters that do not go with an approximation."""
+    kind = getattr(model, "approximation", None)
+    if kind is None:
+        return
+    if model.kernel in ("linear", "precomputed", *FORESTS) or (kind == "rff" and model.kernel != "rbf"):
+        other = "one of learned trees" if model.kernel in FORESTS else "the linear one"
+        accepted = "kernel='rbf'" if kind == "rff" else f"a kernel evaluated on rows, not {other}"
+        raise ValueError(f"approximation={kind!r} needs {accepted}; got kernel={model.kernel!r}")
+    if model.solver not in ("auto", "interior-point", "newton"):
+        accepted = "'auto', 'interior-point' or 'newton'"
+        raise ValueError(f"solver must be {accepted} for approximation={kind!r}, got {model.solver!r}")
+    for name in ("checkpoint", "warm_start"):
+        if getattr(model, name):
+            raise ValueError(f"{name} does not work with approximation={kind!r}")
+
+
+def _check_propensity(model: Any, given: Any) -> None:
     """Refuse propensities, given or to be estimated, that do not go with the other parameters."""
     name = type(model).__name__
     if isinstance(given, str):
@@ -107,10 +139,10 @@ def propensity_columns(given: Iterable[int | str] | None, model: Any) -> Index |
         place = names.index(name) if isinstance(name, str) and name in names else name
         if not isinstance(place, Integral) or isinstance(place, bool) or not 0 <= place < width:
             accepted = f"names of columns or numbers from 0 to {width - 1}"
-            raise ValueError(f"propensity_columns must hold {accepted}, got {name!r}")
+            raise ValueError(f"{_COLUMNS} must hold {accepted}, got {name!r}")
         found.append(int(place))
     if not found or len(set(found)) < len(found):
-        raise ValueError(f"propensity_columns must hold one column at least, each once, got {columns!r}")
+        raise ValueError(f"{_COLUMNS} must hold one column at least, each once, got {columns!r}")
     return np.array(found, dtype=np.intp)
 
 
@@ -203,11 +235,29 @@ def choose(table: Table, spec: Specification, prior: Any, lam: Any) -> Choices:
         value, interval = table.implied_prior, None
     else:
         value, interval = (float(prior), None) if prior != "estimate" else estimate_prior(table, spec)
+        check_prior(value, table, spec.scenario)
     if lam != "cv":
         return Choices(value, default_lam(table, spec) if lam == "auto" else float(lam), interval)
     announce(LAMBDA)
     selection = select(table, spec, value, seed=spec.seed)
     return Choices(value, selection.lam, interval, selection)
+
+
+def check_prior(prior: float, table: Table, scenario: str) -> None:
+    """In the censored scenario the labelled positives are among the rows that the prior refers to."""
+    if scenario == "censored":
+        refuse_small_prior(
+            prior, *(float(table.sample_weight(rows).sum()) for rows in (table.labelled, table.rows))
+        )
+
+
+def refuse_small_prior(prior: float, labelled: float, rows: float) -> None:
+    """Refuse a prior below the share of labelled positives among all rows, of these total weights."""
+    if prior < (1.0 - _ROUNDING) * labelled / rows:
+        raise ValueError(
+            f"prior must be at least {labelled / rows:.4g} with scenario='censored', the share of labelled positives "
+            f"among all rows, got {prior:g}"
+        )
 
 
 def prepare_choices(model: Any, table: Table, spec: Specification, lam: Any) -> tuple[Table, Choices]:

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from usmo.core.arrays import Array
+from usmo.estimators.base import Storable, take_columns
 from usmo.estimators.linear import LinearPUSVC
 from usmo.estimators.preparation import (
     ACCEPTED,
@@ -25,12 +26,13 @@ from usmo.estimators.soft import fit_soft
 from usmo.estimators.types import Prior
 from usmo.fitting.propensity import Propensity, column_values, estimate_propensity
 from usmo.kernels.row_sampling import take_rows
+from usmo.system.rollback import unchanged_on_failure
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class PropensityModel(BaseEstimator):
+class PropensityModel(Storable, BaseEstimator):
     """Estimator of e(x) = P(labelled | positive, x), for labels that were not given at random.
 
     One sample was drawn, and a positive row x of it was labelled with probability e(x) (``scenario="censored"``). The
@@ -135,12 +137,16 @@ class PropensityModel(BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Estimate the propensity; X, y and sample_weight as for :meth:`usmo.PUSVC.fit`."""
         self._validate_params()
+        with unchanged_on_failure(self):
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         base = PUSVC() if self.estimator is None else clone(self.estimator)
         base.set_params(
             prior=self.prior, scenario="censored", propensity="estimate", propensity_columns=self.columns,
             random_state=self.random_state,
         )  # fmt: skip
-        base._validate_params()
         table = prepare_table(base, X, y, sample_weight)
         spec = specification(base, table)
         given = choose(table, spec, self.prior, "auto" if base.lam == "cv" else base.lam)
@@ -151,12 +157,10 @@ class PropensityModel(BaseEstimator):
         )  # fmt: skip
         soft = base.set_params(lam=given.lam)
         self.classifier_ = fit_soft(soft, take_rows(table.X, found.rows), found.q, sample_weight=found.weight)
-        self.__dict__.pop("feature_names_in_", None)
-        self.__dict__.update({name: value for name, value in vars(base).items() if name.endswith("_in_")})
+        take_columns(self, base)
         self.propensity_, self.propensity_model_ = found.labelled, found.propensity
         self.prior_, self.classes_ = given.prior, table.classes
         self.n_iter_ = len(found.propensity.evidence)
-        return self
 
     def predict(self, X: Any) -> Array:
         """e(x): the probability that a positive with the values of each row is labelled.

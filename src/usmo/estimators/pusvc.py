@@ -300,7 +300,6 @@ class PUSVC(KernelPUClassifier):
         self.verbose = verbose
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, groups: Any, context: Any) -> None:
-        check_approximation(self)
         check_checkpoint(self.checkpoint)
         table = prepare_table(self, X, y, sample_weight, propensity, groups)
         spec = specification(self, table)
@@ -354,20 +353,3 @@ class PUSVC(KernelPUClassifier):
         if max_error is not None and not max_error > 0:
             raise ValueError(f"max_error must be positive, got {max_error}")
         return compressed(self, X, n_components, max_error)
-
-
-def check_approximation(model: Any) -> None:
-    """Refuse parameters that do not go with an approximation."""
-    kind = model.approximation
-    if kind is None:
-        return
-    if model.kernel in ("linear", "precomputed", *FORESTS) or (kind == "rff" and model.kernel != "rbf"):
-        other = "one of learned trees" if model.kernel in FORESTS else "the linear one"
-        accepted = "kernel='rbf'" if kind == "rff" else f"a kernel evaluated on rows, not {other}"
-        raise ValueError(f"approximation={kind!r} needs {accepted}; got kernel={model.kernel!r}")
-    if model.solver not in ("auto", "interior-point", "newton"):
-        accepted = "'auto', 'interior-point' or 'newton'"
-        raise ValueError(f"solver must be {accepted} for approximation={kind!r}, got {model.solver!r}")
-    for name in ("checkpoint", "warm_start"):
-        if getattr(model, name):
-            raise ValueError(f"{name} does not work with approximation={kind!r}")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from usmo.core.arrays import Array
+from usmo.estimators.base import Storable, take_columns
 from usmo.estimators.linear import LinearPUSVC
 from usmo.estimators.preparation import Choices, prepare_choices, prepare_table, seed_of, specification
 from usmo.estimators.pusvc import PUSVC
@@ -21,9 +24,10 @@ from usmo.fitting.folds import FOLDS
 from usmo.fitting.kernel_choice import KernelChoice, choose_kernel
 from usmo.fitting.select import LAMS, Selection, select
 from usmo.fitting.specification import Specification
+from usmo.system.rollback import unchanged_on_failure
 
 
-class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class PUSVCCV(Storable, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Choose a kernel, λ and γ by held-out rows, then fit to all rows.
 
     Kernels are compared by how far held-out labelled positives rank above held-out unlabelled rows
@@ -83,6 +87,16 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     classes_: np.ndarray
     prior_: float
 
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        "estimator": [PUSVC, LinearPUSVC, None],
+        "kernels": ["array-like", None],
+        "lams": ["array-like", StrOptions({"auto"}), None],
+        "gammas": ["array-like", None],
+        "folds": [Interval(Integral, 2, None, closed="left")],
+        "rule": [StrOptions({"one-se", "min"})],
+        "random_state": ["random_state"],
+    }
+
     def __init__(
         self,
         estimator: PUSVC | LinearPUSVC | None = None,
@@ -118,11 +132,13 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any = None, *, propensity: Any = None, groups: Any = None
     ) -> PUSVCCV:
         """Choose kernel, λ and γ, then fit to all rows. Arguments as for :meth:`usmo.PUSVC.fit`."""
+        self._validate_params()
+        with unchanged_on_failure(self):
+            self._fit(X, y, sample_weight, propensity, groups)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, propensity: Any, groups: Any) -> None:
         lams = self._lams()
-        if self.rule not in ("one-se", "min"):
-            raise ValueError(f"rule must be 'one-se' or 'min', got {self.rule!r}")
-        if not self.folds >= 2:
-            raise ValueError(f"folds must be at least 2, got {self.folds}")
         base = clone(self._base()).set_params(lam="auto" if lams is None else lams[0])
         kernels = self._kernels(base)
         base._validate_params()
@@ -154,7 +170,6 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.selection_, self.cv_results_ = selection, selection.results
         train(base, table, spec, choices)
         self._take_over(base, spec, choices)
-        return self
 
     def _take_over(self, best: Any, spec: Specification, choices: Choices) -> None:
         """Set the fitted attributes from those of the chosen classifier."""
@@ -162,20 +177,13 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.best_kernel_, self.best_lam_ = spec.kernel_name, choices.lam
         self.best_gamma_ = 1.0 if spec.kernel is None else spec.kernel.gamma
         self.classes_, self.prior_ = best.classes_, best.prior_
-        self.n_features_in_ = best.n_features_in_
-        if hasattr(best, "feature_names_in_"):
-            self.feature_names_in_ = best.feature_names_in_
+        take_columns(self, best)
 
     def _lams(self) -> list[float] | None:
         """The λ to try, None for the default of the kernel."""
         if isinstance(self.lams, str):
-            if self.lams != "auto":
-                raise ValueError(f"lams must be 'auto', None or positive numbers, got {self.lams!r}")
             return None
-        lams = [float(lam) for lam in (LAMS if self.lams is None else self.lams)]
-        if not lams or min(lams) <= 0:
-            raise ValueError(f"lams must be positive numbers, got {lams}")
-        return lams
+        return _positive("lams", LAMS if self.lams is None else self.lams)
 
     def _kernels(self, base: Any) -> list[str] | None:
         """The kernels to choose from, each accepted by the estimator; None for its own."""
@@ -196,10 +204,7 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return None
         if spec.kernel is None:
             raise ValueError(f"gammas needs an estimator with a gamma, got {type(base).__name__}")
-        gammas = [float(factor) * spec.kernel.gamma for factor in self.gammas]
-        if not gammas or min(gammas) <= 0:
-            raise ValueError(f"gammas must be positive numbers, got {self.gammas!r}")
-        return gammas
+        return [factor * spec.kernel.gamma for factor in _positive("gammas", self.gammas)]
 
     @property
     def scenario(self) -> str:
@@ -227,3 +232,13 @@ class PUSVCCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.best_estimator_.adapt(X)
+
+
+def _positive(name: str, given: Sequence[float]) -> list[float]:
+    """The numbers of a parameter, all positive and finite, one at least."""
+    values = np.asarray(given)
+    if values.ndim != 1 or values.dtype.kind not in "iuf" or not len(values) or not (values > 0).all():
+        raise ValueError(f"{name} must be positive numbers, got {given!r}")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} must be finite numbers, got {given!r}")
+    return [float(value) for value in values]

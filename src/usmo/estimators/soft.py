@@ -7,14 +7,13 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_consistent_length
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from usmo.core.arrays import Array
 from usmo.core.groups import group_codes
-from usmo.core.labels import check_class_weight
-from usmo.core.table import Table, checked_rows
+from usmo.core.table import Table, checked_rows, checked_weight
 from usmo.estimators.linear import LinearPUSVC
-from usmo.estimators.preparation import ACCEPTED, choose, specification
+from usmo.estimators.preparation import ACCEPTED, check_parameters, choose, specification
 from usmo.estimators.pusvc import PUSVC
 from usmo.estimators.training import train
 
@@ -52,15 +51,14 @@ def fit_soft(
     model = clone(estimator).set_params(
         prior="estimate", scenario="censored", propensity=None, propensity_columns=None
     )
-    model._validate_params()
-    check_class_weight(model.class_weight)
+    check_parameters(model)
     X = checked_rows(validate_data(model, X, **ACCEPTED), getattr(model, "kernel", None) == "precomputed")
     q = _checked_probabilities(q)
     check_consistent_length(X, q)
     weight = None
     used = np.ones(len(q), dtype=bool)
     if sample_weight is not None:
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = checked_weight(sample_weight, X)
         used = weight > 0
     labelled, others = np.flatnonzero((q > 0.0) & used), np.flatnonzero((q == 0.0) & used)
     mean = float(np.average(q, weights=weight))

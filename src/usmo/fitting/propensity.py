@@ -128,11 +128,6 @@ def estimate_propensity(
     evidence below which the rounds end.
     """
     refuse_few(table)
-    least = float(table.sample_weight(table.labelled).sum() / table.sample_weight(table.rows).sum())
-    if prior < (1.0 - 1e-9) * least:
-        raise ValueError(
-            f"prior must be at least the share of labelled positives among all rows, {least:.4g}; got {prior:.4g}"
-        )
     announce(PROPENSITY)
     spec = replace(
         spec, solver="auto", max_iter=-1, max_time=None, checkpoint=None, approximation=None, eta=0.0,

@@ -163,3 +163,32 @@ def test_file_of_another_user_in_a_sticky_folder_is_refused_before_any_work(tmp_
     tmp_path.chmod(0o1777)
     monkeypatch.setattr(outputs.os, "geteuid", lambda: target.stat().st_uid + 1)
     assert f"--model: {target} belongs to another user" in refused(capfd, tmp_path, target)
+
+
+@pytest.mark.parametrize(
+    ("source", "file"),
+    [
+        ("two.xlsx?table=Sheet2", "two.xlsx"),
+        ("t.zip?table=a.csv", "t.zip"),
+        ("sqlite:///t.db?table=a", "t.db"),
+        ("part-*.csv", "part-2.csv"),
+        (".", "part-1.csv"),
+    ],
+)
+def test_every_file_of_a_source_is_an_input(tmp_path, monkeypatch, capfd, source, file):
+    monkeypatch.chdir(tmp_path)
+    for name in ("two.xlsx", "t.zip", "t.db", "part-1.csv", "part-2.csv"):
+        (tmp_path / name).write_text("a,known\n1,yes\n")
+    before = contents(tmp_path)
+    assert main(["rank", source, "--label-column", "known", "--model", f"./{file}"]) == 2
+    assert f"./{file} is the input already" in capfd.readouterr().err
+    assert contents(tmp_path) == before
+
+
+def test_vectors_beside_a_table_are_an_input(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    for name in ("t.csv", "v.npy", "m.usmo"):
+        (tmp_path / name).write_text("")
+    for command in ("rank t.csv --label-column known --report v.npy", "predict m.usmo t.csv --output v.npy"):
+        assert main([*command.split(), "--embeddings", "v.npy"]) == 2
+        assert "v.npy is the input already" in capfd.readouterr().err

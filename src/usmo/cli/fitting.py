@@ -201,7 +201,7 @@ def rank(
     model_file: str | None, as_json: bool, quiet: bool, dry_run: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Fit, and rank the unlabelled rows; ``options`` are those of the classifier."""
-    check_targets([table.data], {"--report": report, "--model": model_file}, {"--output": output})
+    check_targets(table.files, {"--report": report, "--model": model_file}, {"--output": output})
     with Messages(quiet) as messages, Outputs() as outputs:
         progress = _progress(messages, options, report)
         task = read_task(messages, table)
@@ -237,7 +237,7 @@ def fit(
     dry_run: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Fit, and save the model; ``options`` are those of the classifier."""
-    check_targets([table.data], {"--model": model_file, "--report": report})
+    check_targets(table.files, {"--model": model_file, "--report": report})
     if scheduler is not None:
         from usmo.cli import cluster  # needs Dask
 

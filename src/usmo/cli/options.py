@@ -89,6 +89,11 @@ class TableOptions(NamedTuple):
         return "standard input" if self.data == "-" else self.data
 
     @property
+    def files(self) -> list[str | None]:
+        """The inputs: the table, and the vectors beside it."""
+        return [self.data, self.embeddings]
+
+    @property
     def roles(self) -> dict[str, Any]:
         """The columns by role, as a model file stores them."""
         ignored = list(self.ignore)

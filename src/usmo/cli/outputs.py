@@ -17,18 +17,20 @@ import click
 
 from usmo.cli import interrupts
 from usmo.io import TableError
+from usmo.io.reading import source_files
 from usmo.io.writing import output_file_type
 from usmo.system.atomic import copy_permissions
 
 
 def check_targets(
-    inputs: Sequence[str], files: Mapping[str, str | None], tables: Mapping[str, str | None] | None = None
+    inputs: Sequence[str | None], files: Mapping[str, str | None], tables: Mapping[str, str | None] | None = None
 ) -> None:
     """Refuse files that cannot be written, or would overwrite each other or the inputs, before any work is done.
 
-    ``files`` and ``tables`` are paths by option. A table needs the name of a format, or is "-" for stdout.
+    ``inputs`` are sources of tables and other files, None if not given. ``files`` and ``tables`` are paths by option.
+    A table needs the name of a format, or is "-" for stdout.
     """
-    in_use = {os.path.realpath(path): "the input" for path in inputs if path != "-"}
+    in_use = {os.path.realpath(path): "the input" for source in inputs if source for path in _files(source)}
     tables = {option: path for option, path in (tables or {}).items() if path != "-"}
     for option, path in (*files.items(), *tables.items()):
         if path is None:
@@ -37,6 +39,14 @@ def check_targets(
         if why:
             raise click.BadParameter(why, ctx=click.get_current_context(), param_hint=option)
         in_use[os.path.realpath(path)] = f"the file of {option}"
+
+
+def _files(source: str) -> list[str]:
+    """The files of an input; none if it cannot be read, which the reader will say."""
+    try:
+        return source_files(source)
+    except TableError:
+        return []
 
 
 def _format_error(path: str) -> str:

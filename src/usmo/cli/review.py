@@ -35,7 +35,7 @@ def review(
     """Read the table, make the first ranking, serve the page until an interrupt."""
     serving = load_extra("usmo.review_page.serving", _NEEDS, "review")
     path = _store_path(table, store)
-    check_targets([table.data], {"--store": path})
+    check_targets(table.files, {"--store": path})
     remote = not serving.is_loopback(host)
     if remote and not allow_remote:
         raise click.BadParameter(

@@ -73,7 +73,7 @@ def predict(
     as_json: bool, quiet: bool, dry_run: bool,
 ) -> None:  # fmt: skip
     """Score the rows of a table, in its order."""
-    check_targets([model_file, data], {}, {"--output": output})
+    check_targets([model_file, data, embeddings], {}, {"--output": output})
     with Messages(quiet) as messages, Outputs() as outputs:
         model, extra = _loaded(model_file)
         roles = extra.get("columns") or {}
@@ -149,7 +149,7 @@ def report(
     dry_run: bool,
 ) -> None:
     """Write the report page of a model and its training table."""
-    check_targets([model_file, data], {"--output": output})
+    check_targets([model_file, data, embeddings], {"--output": output})
     with Messages(quiet) as messages, Outputs() as outputs:
         model, extra = _loaded(model_file)
         roles = extra.get("columns") or {}

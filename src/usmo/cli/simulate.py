@@ -38,7 +38,7 @@ def simulate(
     dry_run: bool,
 ) -> None:  # fmt: skip
     """Read and encode the table, run the reviews that are not in the store, print and plot."""
-    check_targets([table.data], {"--output": output, "--store": store})
+    check_targets(table.files, {"--output": output, "--store": store})
     plan = Plan(strategy, rules or Plan.rules, start, recall=recall, confidence=confidence)
     with Messages(quiet) as messages:
         X, truth = _read(table, messages)

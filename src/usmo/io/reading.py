@@ -84,6 +84,13 @@ def split_source(source: str) -> tuple[str, str | None, str | None]:
     return place, None, table or None
 
 
+def source_files(source: str) -> list[str]:
+    """The files that a source stands for; none for standard input."""
+    place, database, _ = split_source(source)
+    parts = _parts(place) if database is None else None
+    return ([] if place == "-" else [place]) if parts is None else parts
+
+
 def _parts(place: str) -> list[str] | None:
     """The files of a folder or a pattern, in the order of their names; None if it is one file."""
     if os.path.isdir(place):

@@ -52,6 +52,16 @@ def ignore() -> None:
 
 
 @contextlib.contextmanager
+def calling(clear: Callable[[], None]) -> Iterator[None]:
+    """A block during which an interrupt calls a function before the process ends."""
+    cleanups.append(clear)
+    try:
+        yield
+    finally:
+        cleanups.remove(clear)
+
+
+@contextlib.contextmanager
 def postponed() -> Iterator[None]:
     """A block during which interrupts wait until its end."""
     global _postponed

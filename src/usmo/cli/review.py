@@ -54,7 +54,8 @@ def review(
         listening = serving.bound_socket(host, port)
         features = feature_sheet(sheet, table, excluded_columns(table.roles))
         messages.say(f"{table.source}: {len(kinds):,} rows, {(kinds == 1).sum():,} known positives")
-        with Store(path, fingerprint(sheet.drop([table.label_column]), kinds)) as own:
+        mark = fingerprint(sheet.drop([table.label_column]), kinds)
+        with Store(path, mark) as own, interrupts.calling(own.end):
             one = Review(
                 features, kinds, ids=ids, encoder=encoder_of(table), store=own, strategy=strategy, rule=rule,
                 random_share=random_share, recall=recall, confidence=confidence, random_state=seed,

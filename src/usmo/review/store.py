@@ -287,6 +287,14 @@ class Store:
         with self._lock:
             self._connection.close()
 
+    def end(self) -> None:
+        """Close the file just before the process ends, so that it holds all decisions without the write-ahead log.
+
+        Threads that still ask for it wait for ever.
+        """
+        self._lock.acquire()
+        self._connection.close()
+
     def __enter__(self) -> Store:
         return self
 

@@ -82,7 +82,7 @@ html_theme_options = {
     "footer_end": [],
     "article_header_start": ["breadcrumbs"],
 }
-html_sidebars = {page: [] for page in ("index", "theory", "benchmarks", "architecture")}  # no pages below them
+html_sidebars = {page: [] for page in ("index", "theory", "architecture")}  # no pages below them
 
 
 def _internal_name(app: Any, environment: Any, node: Any, content: Any) -> Any:

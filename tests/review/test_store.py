@@ -53,6 +53,17 @@ def test_a_control_row_that_comes_up_again_keeps_its_decision(path):
         assert store.decisions() == []
 
 
+def test_the_file_has_the_view_of_decisions_that_older_versions_read(path):
+    with Store(path) as store:
+        store.record([3, 4], [1, -1], how="control")
+        store.record([3], [1], how="again")
+        store.record([4], [1])
+        ours = [(entry.seq, entry.row, entry.label) for entry in store.decisions()]
+    connection = sqlite3.connect(path)
+    assert connection.execute("SELECT seq, row, label FROM decisions ORDER BY seq").fetchall() == ours
+    connection.close()
+
+
 def test_undo_of_one_person_leaves_the_others(path):
     with Store(path) as store:
         store.record([1], [1], by="anna")

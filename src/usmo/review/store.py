@@ -30,6 +30,16 @@ _BUSY_SECONDS = 60.0
 _RETRY_SECONDS = 0.005
 """Pause between attempts to set the journal mode."""
 
+AUDIT, CONTROL, AGAIN, IMPORTED = "audit", "control", "again", "imported"
+"""How a row was chosen: an audit row, a row of the control sample, a control row that the ranking has come upon, a row
+whose label is known from elsewhere. An entry "again" is no decision."""
+
+_DECISIONS = f"SELECT * FROM active WHERE how <> '{AGAIN}'"
+"""All decisions that are not taken back; the last one on a row is the present one."""
+
+_PRESENT = f"SELECT * FROM active WHERE seq IN (SELECT MAX(seq) FROM ({_DECISIONS}) GROUP BY row)"
+"""The present decision on each row."""
+
 _SCHEMA = f"""
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_FORMAT};
@@ -53,14 +63,9 @@ CREATE TRIGGER log_is_not_deleted BEFORE DELETE ON log BEGIN SELECT RAISE(ABORT,
 CREATE VIEW active AS
     SELECT * FROM log
     WHERE undoes IS NULL AND seq NOT IN (SELECT undoes FROM log WHERE undoes IS NOT NULL);
+CREATE VIEW decisions AS {_PRESENT};
 """
-
-AUDIT, CONTROL, AGAIN, IMPORTED = "audit", "control", "again", "imported"
-"""How a row was chosen: an audit row, a row of the control sample, a control row that the ranking has come upon, a row
-whose label is known from elsewhere. An entry "again" is no decision."""
-
-_DECISIONS = f"SELECT * FROM active WHERE how <> '{AGAIN}'"
-"""All decisions that are not taken back; the last one on a row is the present one."""
+"""The view ``decisions`` is for other programs and older versions: in their files it has entries "again" too."""
 
 _COLUMNS = "seq, request, row, label, who, time, note, how, model, score, undoes"
 
@@ -249,8 +254,7 @@ class Store:
 
     def decisions(self) -> list[Entry]:
         """The present decision on each row, in the order in which they were made."""
-        last = f"SELECT MAX(seq) FROM ({_DECISIONS}) GROUP BY row"
-        return self._read(f"SELECT {{}} FROM active WHERE seq IN ({last}) ORDER BY seq")
+        return self._read(f"SELECT {{}} FROM ({_PRESENT}) ORDER BY seq")
 
     def history(self, row: int | None = None) -> list[Entry]:
         """All entries, of one row if it is given: changes of mind and undone ones too."""

@@ -177,6 +177,7 @@ def test_what_has_no_graph_is_refused(monkeypatch):
         (PUSVC(0.3, kernel="precomputed").fit(X @ X.T, labels), "linear, rbf, poly, sigmoid or of trees"),
         (PUSVC(0.3, approximation="rff", n_components=9).fit(X, labels), "None or 'nystroem' for ONNX, got 'rff'"),
         (make_pipeline(Normalizer(), PUSVC(0.3)).fit(X, labels), "RobustScaler; got Normalizer"),
+        (make_pipeline(MinMaxScaler(clip=True), PUSVC(0.3)).fit(X, labels), "clip of MinMaxScaler must be False"),
         (StandardScaler().fit(X), "model must be a PUSVC, LinearPUSVC or RampPUSVC, got StandardScaler"),
     ]:
         with pytest.raises(ValueError, match=words):

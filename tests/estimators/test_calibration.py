@@ -1,10 +1,11 @@
 """Probabilities without negatives: calibrated on new rows, monotone, ½ at the decision."""
 
 import numpy as np
+import pytest
 from scipy.special import expit, logit
 
 from tests.fitting.moons import moons
-from usmo import PUSVC
+from usmo import PUSVC, load
 from usmo.estimators.calibration import Calibration, calibrated
 
 
@@ -79,3 +80,23 @@ def test_probabilities_are_nearer_to_the_posterior_than_with_values_of_the_fit()
     assert held_out < 0.8 * by_fit
     assert fit_surplus > 0.1
     assert abs(held_out_surplus) < 0.05
+
+
+def test_mean_probability_is_the_prior_where_many_rows_have_the_same_value():
+    ones = np.ones(400)
+    flat = calibrated(np.zeros(50), np.zeros(400), 0.2, ones[:50], ones)
+    np.testing.assert_allclose(flat(np.zeros(3)), 0.2, atol=1e-9)
+    tied = np.r_[np.full(300, 0.5), np.full(100, -1.0)]  # the threshold calls 3/4 of the rows positive
+    found = calibrated(np.full(50, 0.5), tied, 0.2, ones[:50], ones)
+    assert found(tied).mean() == pytest.approx(0.2, abs=1e-9)
+    assert found.offset < 0
+
+
+def test_the_offset_of_probabilities_is_kept_in_a_file(tmp_path):
+    X = np.r_[np.zeros((20, 1)), np.zeros((150, 1)), np.ones((50, 1))]
+    y = np.r_[np.ones(20, int), np.zeros(200, int)]
+    model = PUSVC(0.3, threshold=0.0, lam=0.01).fit(X, y)
+    assert model.calibration_.offset != 0
+    assert model.predict_proba(X[y == 0])[:, 1].mean() == pytest.approx(0.3, abs=1e-9)
+    model.save(tmp_path / "m.usmo")
+    np.testing.assert_array_equal(load(tmp_path / "m.usmo").predict_proba(X), model.predict_proba(X))

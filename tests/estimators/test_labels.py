@@ -107,6 +107,28 @@ def test_every_line_of_the_table_is_solved_exactly(first):
         check_optimal(X, model, weights, options["lam"], gamma)
 
 
+def test_a_censored_prior_below_the_share_of_labelled_rows_is_refused():
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.r_[np.ones(10, int), np.zeros(30, int)]
+    for model in (PUSVC(0.2, scenario="censored"), LinearPUSVC(0.2, scenario="censored")):
+        with pytest.raises(ValueError, match=r"prior must be at least 0\.25 with scenario='censored'"):
+            model.fit(X, y)
+        with pytest.raises(ValueError, match=r"prior must be at least 0\.25 with scenario='censored'"):
+            path(model, X, y, lams=[0.1], priors=[0.5, 0.2])
+        model.set_params(prior=0.25).fit(X, y)
+
+
+def test_soft_labels_choose_lambda_by_folds_and_check_parameters():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 2))
+    q = 1 / (1 + np.exp(-2 * X[:, 0]))  # none is 0
+    model = fit_soft(PUSVC(lam="cv"), X, q)
+    assert model.lam_ in model.selection_.lams
+    with pytest.raises(ValueError, match="class_weight must have a weight of class 1"):
+        fit_soft(PUSVC(class_weight={0: 2.0, 1: 1.0}), X, q)
+    with pytest.raises(ValueError, match="approximation='rff' needs kernel='rbf'"):
+        fit_soft(PUSVC(kernel="poly", approximation="rff"), X, q)
+
+
 def test_soft_labels_are_solved_exactly():
     for seed in range(20):
         rng = np.random.default_rng(seed)

@@ -140,3 +140,17 @@ def test_a_saved_model_gives_the_same_probabilities(fitted, tmp_path):
     X, _, _, model = fitted
     model.save(tmp_path / "model.usmo")
     np.testing.assert_array_equal(load(tmp_path / "model.usmo").predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("y", "none", "message"),
+    [
+        ([True, False] * 6, -1, "all numbers or all texts"),
+        (["a", 1, -1] * 4, -1, "all numbers or all texts"),
+        ([1, 2, -1] * 4, np.nan, "none_label must be a finite number"),
+    ],
+)
+def test_labels_that_are_not_classes_are_refused(y, none, message):
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    with pytest.raises(ValueError, match=message):
+        OpenSetPUSVC(none_label=none).fit(X, np.array(y, dtype=object))

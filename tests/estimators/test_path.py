@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from tests.oracles import random_table
-from usmo import PUSVC, LinearPUSVC, path
+from usmo import PUSVC, LinearPUSVC, RampPUSVC, path
 
 LAMS = [1e-1, 1e-2, 1e-3, 1e-4]
 
@@ -28,6 +28,7 @@ def test_path_over_priors_and_lambdas(scenario):
     models = path(PUSVC(scenario=scenario, tol=1e-6), X, y, lams=[1e-2, 1e-3], priors=[0.3, 0.5])
     assert [(m.prior_, m.lam) for m in models] == [(0.3, 1e-2), (0.3, 1e-3), (0.5, 1e-2), (0.5, 1e-3)]
     for model in models:
+        assert model.prior == model.prior_
         single = PUSVC(model.prior_, lam=model.lam, scenario=scenario, tol=1e-6).fit(X, y)
         assert model.certificate_.primal == pytest.approx(single.certificate_.primal, rel=1e-6)
 
@@ -46,6 +47,8 @@ def test_bad_values_are_refused():
         path(PUSVC(0.4), X, y, lams=[0.1, -1.0])
     with pytest.raises(ValueError, match=r"'prior'.*Got 1\.5"):
         path(PUSVC(0.4), X, y, lams=[0.1], priors=[0.2, 1.5])
+    with pytest.raises(ValueError, match="estimator must be a PUSVC or LinearPUSVC, got RampPUSVC"):
+        path(RampPUSVC(0.4), X, y, lams=[0.1])
     assert path(PUSVC(0.4), X, y, lams=[]) == []
 
 

@@ -14,7 +14,6 @@ from usmo import PUSVC, PUSVCCV, LinearPUSVC, PropensityModel, load, path
 from usmo.core.table import Table
 from usmo.core.targets import known_values, label_rule
 from usmo.estimators.preparation import specification
-from usmo.files import save
 from usmo.fitting.propensity import estimate_propensity
 
 
@@ -201,7 +200,7 @@ def test_models_are_stored_and_read(columns, tmp_path):
         PropensityModel(prior, columns=columns).fit(X, y),
         PUSVC(prior, scenario="censored", propensity="estimate", propensity_columns=columns).fit(X, y),
     ):
-        save(model, tmp_path / "model.usmo")
+        model.save(tmp_path / "model.usmo")
         again = load(tmp_path / "model.usmo")
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
         own, read = model.propensity_model_, again.propensity_model_

@@ -1,13 +1,14 @@
 """λ and γ chosen by cross-validation: ``lam="cv"``, PUSVCCV, and scikit-learn's grid search with a PU scorer."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV
 
 from tests.fitting.moons import moons
-from usmo import PUSVC, PUSVCCV, LinearPUSVC, path
+from usmo import PUSVC, PUSVCCV, LinearPUSVC, load, path
 from usmo.estimators.preparation import prepare_table, specification
 from usmo.fitting.folds import deal
 from usmo.fitting.kernel_choice import _placements
@@ -63,6 +64,16 @@ def test_grid_search_with_the_pu_risk_as_score():
     ).fit(X, y)
     assert search.best_params_["lam"] in (0.1, 0.01, 1e-3)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_names_of_columns_are_those_of_the_last_fit_and_the_model_is_saved(tmp_path):
+    X, y, _, prior = moons(n_p=20, n_u=80)
+    search = PUSVCCV(PUSVC(prior), lams=[0.1, 0.01]).fit(pd.DataFrame(X).add_prefix("c"), y)
+    assert search.feature_names_in_.tolist() == [f"c{k}" for k in range(X.shape[1])]
+    search.fit(X, y)
+    assert not hasattr(search, "feature_names_in_")
+    search.save(tmp_path / "search.usmo")
+    np.testing.assert_array_equal(load(tmp_path / "search.usmo").decision_function(X), search.decision_function(X))
 
 
 @pytest.mark.parametrize(

@@ -296,9 +296,11 @@ def test_a_new_file_has_ordinary_rights_and_replaces_the_old(tmp_path):
     assert isinstance(load(str(path)), LinearPUSVC)
 
 
-def test_a_model_can_be_saved_to_a_stream(tmp_path):
+def test_a_model_can_be_saved_to_a_stream_and_read_from_it(tmp_path):
     stream = io.BytesIO()
     save(fitted("rbf"), stream)
     assert stream.getvalue() == saved(fitted("rbf"), tmp_path).read_bytes()
+    np.testing.assert_array_equal(load(stream).predict_proba(X), fitted("rbf").predict_proba(X))
+    assert describe(stream) == describe(saved(fitted("rbf"), tmp_path))
     with pytest.raises(ModelFileError, match="'the stream' cannot be saved: extra must"):
         save(fitted("rbf"), io.BytesIO(), extra={"a": X})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from usmo import LinearPUSVC
+from usmo import PUSVC, LinearPUSVC
 from usmo.files.digests import fingerprint
 from usmo.kernels.row_blocks import ArrayFeatures, Blocks, OrderedSum, PartFeatures, column_means
 
@@ -80,6 +80,8 @@ def test_csr_parts_are_read_as_one_table(tmp_path):
     np.testing.assert_array_equal(parts.read(slice(5, 40)).toarray(), X[5:40].toarray())
     np.testing.assert_array_equal(parts.take(np.array([0, 20, 49])).toarray(), X[[0, 20, 49]].toarray())
     assert fingerprint(parts, y)["sha256_X"] == fingerprint(X.astype(np.float64), y)["sha256_X"]
+    with pytest.raises(ValueError, match="PartFeatures are for LinearPUSVC, got PUSVC: give X as an array"):
+        PUSVC(0.4).fit(parts, y)
 
 
 def test_bad_csr_parts_are_refused(tmp_path):

@@ -256,7 +256,9 @@ def test_other_words_go_by_their_order_with_a_warning():
         PUSVC(0.3).fit(X, y)
 
 
-@pytest.mark.parametrize("y", [[-1, 0], [0, np.nan], [-1, 0, 1, np.nan], [0, 1, 2], [1, 1], ["a", "b", "c"]])
+@pytest.mark.parametrize(
+    "y", [[-1, 0], [0, np.nan], [-1, np.nan], [-1, 0, 1, np.nan], [0, 1, 2], [1, 1], ["a", "b", "c"]]
+)
 def test_ambiguous_labels_are_refused_with_the_ways_to_write_them(y):
     y = np.array(y * 6)
     with pytest.raises(

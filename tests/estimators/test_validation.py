@@ -38,6 +38,8 @@ BAD_PARAMETERS = [
     ({"max_iter": 0}, "'max_iter'.*Got 0"),
     ({"cache_size": -5}, "'cache_size'.*Got -5"),
     ({"warm_start": "yes"}, "'warm_start'.*'yes'"),
+    ({"prior": 1.0 - 1e-16}, "no minimum.*give a prior farther from 0 and 1"),
+    ({"prior": 0.4, "class_weight": {0: 1.0, 1: 1e300}}, "weights in class_weight that differ less"),
 ]
 
 
@@ -83,6 +85,14 @@ def test_bad_tables_are_refused_and_set_no_attribute(case):
     with pytest.raises(ValueError, match=message):
         model.fit(X, y, sample_weight=weight)
     assert set(vars(model)) == set(PUSVC().get_params())
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid"])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_entries_whose_squares_overflow_are_refused(table, kernel, container):
+    X, y = table
+    with pytest.raises(ValueError, match="entries of X must be below .*scale the columns of X"):
+        PUSVC(0.4, kernel=kernel, gamma=1.0).fit(container(-np.abs(X) * 1e160), y)
 
 
 def test_other_bad_calls_are_refused(table):

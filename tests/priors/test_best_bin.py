@@ -54,6 +54,7 @@ def test_sparse_and_dense_rows_have_the_same_keys_and_near_estimates():
 
 def test_seed_changes_the_folds():
     X, y, _ = mixture(0.3, 3)
+    assert BestBin(random_state=None).fit(X, y).prior_ == BestBin().fit(X, y).prior_
     assert BestBin(random_state=1).fit(X, y).prior_ != BestBin(random_state=2).fit(X, y).prior_
 
 

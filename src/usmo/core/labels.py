@@ -32,6 +32,9 @@ import numpy as np
 from usmo.core.arrays import Array, Index, exact_sum, union_of_rows
 from usmo.core.problem import Problem
 
+_ROUNDING = 1e-13
+"""Relative difference of two sums that may be rounding."""
+
 ClassWeight = Literal["balanced"] | Mapping[Any, float] | None
 
 
@@ -134,11 +137,11 @@ def pu_problem(
     return label_problem(Risk(), prior, lam, Part.of(positives, weight), Part.of(unlabelled, weight))
 
 
-def refuse_unbounded(problem: Problem, advice: str) -> None:
+def refuse_unbounded(problem: Problem) -> None:
     """Raise an error unless 0 < Σb < Σc: without it the risk has no minimum, or f is a constant."""
     total, mass = problem.total, exact_sum(problem.c)
-    if not 0.0 < total < mass:
+    if not 0.0 < total < (1.0 - _ROUNDING) * mass:
         raise ValueError(
             f"the risk has no minimum: the sum of b over that of c is {total / mass:.4g} and must lie between 0 and 1; "
-            f"{advice}"
+            "give a prior farther from 0 and 1, or weights in class_weight that differ less"
         )

@@ -89,7 +89,7 @@ class Table:
         positives, negatives = Part.of(self.labelled, weight), Part.of(self.negatives, self.weight)
         sample = Part.of(self.sample(risk.scenario), self.weight)
         problem = label_problem(risk, float(prior), float(lam), positives, sample, negatives)
-        refuse_unbounded(problem, "give a prior between 0 and 1")
+        refuse_unbounded(problem)
         return problem
 
     @property

@@ -67,9 +67,9 @@ def validate_labelled(estimator: Any, X: Any, y: Any, **accepted: Any) -> tuple[
 
 
 def missing(y: Any) -> NDArray[np.bool_]:
-    """Which labels are NaN, None or pandas.NA."""
+    """Which labels are NaN, NaT, None or pandas.NA."""
     y = np.asarray(y)
-    if y.dtype.kind == "f":
+    if y.dtype.kind in "fmM":
         return np.isnan(y)
     if y.dtype.kind != "O":
         return np.zeros(y.shape, dtype=bool)
@@ -94,7 +94,8 @@ def label_rule(values: np.ndarray, some_missing: bool, *, warn: bool = True) -> 
         if warn and text and not known:
             warn_of_text(classes, "negative" if some_missing else "unlabelled")
         return LabelRule(classes, classes[1], classes[0] if some_missing else None)
-    if some_missing and len(values) == 1 and (text or values[0] != 0):
+    number = values.dtype.kind in "biuf"
+    if some_missing and len(values) == 1 and (text or (number and values[0] not in (0, -1))):
         other = f"not {values[0]}" if text else values.dtype.type(0)
         return LabelRule(np.array([other, values[0]]), values[0])
     if not some_missing and _is(values, (-1, 0, 1)):

@@ -77,7 +77,9 @@ class OpenSetPUSVC(Storable, MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     >>> from sklearn.datasets import load_digits
     >>> from usmo import OpenSetPUSVC
     >>> X, digit = load_digits(return_X_y=True)
-    >>> known = np.where((digit < 3) & (np.arange(len(digit)) < 400), digit, -1)  # 0, 1, 2; all others are unlabelled
+    >>> labelled = np.random.default_rng(0).permutation(np.flatnonzero(digit < 3))[:120]  # at random
+    >>> known = np.full(len(digit), -1)  # unlabelled
+    >>> known[labelled] = digit[labelled]
     >>> model = OpenSetPUSVC().fit(X / 16, known)
     >>> model.classes_
     array([ 0,  1,  2, -1])

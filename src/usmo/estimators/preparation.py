@@ -20,7 +20,7 @@ from usmo.fitting.default_lam import default_lam
 from usmo.fitting.propensity import Propensity, estimate_propensity, refuse_few
 from usmo.fitting.select import Selection, select
 from usmo.fitting.specification import Specification
-from usmo.kernels.gamma import forest_gamma, resolve_gamma
+from usmo.kernels.gamma import forest_gamma, refuse_large_entries, resolve_gamma
 from usmo.kernels.kernel import FORESTS, Kernel
 from usmo.kernels.row_blocks import Blocks, PartFeatures, as_features
 from usmo.priors import Consensus
@@ -174,6 +174,8 @@ def specification(model: Any, table: Table | None, gamma: float | None = None) -
             if model.kernel in FORESTS:
                 gamma = forest_gamma(model.gamma, table.X.shape[1])
             else:
+                if model.kernel not in ("linear", "precomputed"):
+                    refuse_large_entries(table.X)
                 gamma = resolve_gamma(model.gamma, table.X, table.weight)
         kernel = Kernel(model.kernel, gamma, model.degree, model.coef0)
     fields = {name: parameters[name] for name in _FIELDS if name in parameters}

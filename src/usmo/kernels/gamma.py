@@ -11,6 +11,16 @@ from usmo.core.arrays import Array
 from usmo.kernels.row_blocks import ArrayFeatures, Blocks
 from usmo.kernels.tables import squared_distances
 
+_LARGEST = 1e140
+"""Largest entry whose squares add up without overflow."""
+
+
+def refuse_large_entries(X: Any) -> None:
+    """Raise an error if squared norms of rows do not fit float64."""
+    values = X.data if sparse.issparse(X) else X
+    if not max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) < _LARGEST:
+        raise ValueError(f"entries of X must be below {_LARGEST:g} for this kernel: scale the columns of X")
+
 
 def resolve_gamma(gamma: str | float, X: Any, weight: Array | None = None) -> float:
     """γ as a number: "scale" is 1/(d·var(X)) with weighted rows, "auto" is 1/d."""

@@ -51,7 +51,7 @@ class PriorEstimator(BaseEstimator):
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         "scenario": [StrOptions({"case-control", "censored"})],
         "level": [Interval(Real, 0, 1, closed="neither")],
-        "random_state": [Interval(Integral, 0, None, closed="left")],
+        "random_state": [Interval(Integral, 0, None, closed="left"), None],
     }
 
     def __sklearn_tags__(self) -> Any:
@@ -120,6 +120,11 @@ class PriorEstimator(BaseEstimator):
     _most_rows = MOST_ROWS
     _uses_negatives = False
 
+    @property
+    def _seed(self) -> int:
+        """The seed; that of None is 0, so that estimates are reproducible by default."""
+        return 0 if self.random_state is None else int(self.random_state)
+
     def _fold_count(self) -> int:
         """Folds into which the rows are divided; 0 if they are not."""
         return 0
@@ -128,7 +133,7 @@ class PriorEstimator(BaseEstimator):
         self, X: Any, kinds: list[Index], weight: Array, counts: bool, group: Index | None
     ) -> list[Sample]:
         """What ``_estimate`` sees of the distinct rows of P, U and N, or of a sample; once for each repetition."""
-        parts, group = distinct_rows_by_kind(X, kinds, weight, self.random_state, self._most_rows, group)
+        parts, group = distinct_rows_by_kind(X, kinds, weight, self._seed, self._most_rows, group)
         rows, weights = [part[0] for part in parts], [part[1] for part in parts]
         groups = None if group is None else np.concatenate([group[each] for each in rows])
         # the estimates do not depend on the units of columns, and squares of huge values would overflow
@@ -177,7 +182,7 @@ class BootstrappedPrior(PriorEstimator):
     def _interval(self, samples: list[Sample], value: float) -> tuple[float, float]:
         if self.n_bootstrap < 2:
             return value, value
-        rng = np.random.default_rng(self.random_state)
+        rng = np.random.default_rng(self._seed)
         taken = (samples[k % len(samples)] for k in range(self.n_bootstrap))
         drawn = [self._estimate(sample.resampled(rng))[0] for sample in taken]
         half = float(norm.ppf(0.5 + 0.5 * self.level) * np.std(drawn, ddof=1))

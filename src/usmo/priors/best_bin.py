@@ -39,8 +39,8 @@ class BestBin(ScorePrior):
         Weight of the bound in the choice of t*.
     level : float
         Probability 1 - δ with which the bounds on q_U and q_P hold, and therefore the interval.
-    random_state : int
-        Seed of the fold assignment.
+    random_state : int or None
+        Seed of the fold assignment; None is 0.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class BestBin(ScorePrior):
         repeats: int | None = None,
         gamma: float = 0.01,
         level: float = 0.9,
-        random_state: int = 0,
+        random_state: int | None = 0,
     ) -> None:
         super().__init__(
             scenario=scenario, classifier=classifier, folds=folds, repeats=repeats, level=level,

@@ -65,7 +65,7 @@ class Grouped(BootstrappedScorePrior):
         most_groups: int = 5,
         level: float = 0.9,
         n_bootstrap: int = 20,
-        random_state: int = 0,
+        random_state: int | None = 0,
     ) -> None:
         super().__init__(
             scenario=scenario, classifier=classifier, folds=folds, repeats=repeats, level=level,
@@ -75,7 +75,7 @@ class Grouped(BootstrappedScorePrior):
 
     def _features(self, X: Any, labelled: Mask, weight: Array, repetition: int, groups: Index | None) -> Array:
         """One column of held-out scores per group; NaN for labelled positives of other groups."""
-        group = _groups(X[labelled], weight[labelled], self.most_groups, self.random_state)
+        group = _groups(X[labelled], weight[labelled], self.most_groups, self._seed)
         columns = np.full((X.shape[0], int(group.max()) + 1), np.nan)
         for g in range(columns.shape[1]):
             used = ~labelled

@@ -26,7 +26,7 @@ class RowPrior(BootstrappedPrior):
         scenario: str = "case-control",
         level: float = 0.9,
         n_bootstrap: int = 10,
-        random_state: int = 0,
+        random_state: int | None = 0,
     ) -> None:
         self.scenario = scenario
         self.level = level
@@ -58,7 +58,7 @@ class PenalisedL1(RowPrior):
         return self._folds
 
     def _estimate(self, sample: Sample) -> tuple[float, dict[str, Any]]:
-        rng = np.random.default_rng(self.random_state)
+        rng = np.random.default_rng(self._seed)
         theta = np.linspace(0.01, 0.99, 99)
         regularisation = np.logspace(-3, 1, 10)
         centres = sample.U[rng.permutation(len(sample.U))[: self._centres]]
@@ -202,7 +202,7 @@ class Tice(RowPrior):
         X = np.vstack([sample.P, sample.U])
         labels = np.concatenate([sample.w_p, np.zeros(len(sample.U))])
         weight = np.concatenate([sample.w_p, sample.w_u])
-        rng = np.random.default_rng(self.random_state)
+        rng = np.random.default_rng(self._seed)
         fold = rng.permutation(len(X)) % self._folds
         if sample.groups is not None:
             fold = np.concatenate(sample.group_folds(self._folds))

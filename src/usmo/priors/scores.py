@@ -58,8 +58,8 @@ class ScorePrior(PriorEstimator):
         2,000 rows, fewer for more rows, and one above 12,000.
     level : float
         Probability of the interval.
-    random_state : int
-        Seed.
+    random_state : int or None
+        Seed; None is 0, so that estimates are reproducible.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
@@ -77,7 +77,7 @@ class ScorePrior(PriorEstimator):
         folds: int = 5,
         repeats: int | None = None,
         level: float = 0.9,
-        random_state: int = 0,
+        random_state: int | None = 0,
     ) -> None:
         self.scenario = scenario
         self.classifier = classifier
@@ -93,8 +93,8 @@ class ScorePrior(PriorEstimator):
         return self.folds
 
     def _features(self, X: Any, labelled: Mask, weight: Array, repetition: int, groups: Index | None) -> Array:
-        seed = np.random.SeedSequence([self.random_state, repetition]).generate_state(1)[0]
-        keys = row_keys(X, self.random_state if repetition == 0 else int(seed))
+        seed = np.random.SeedSequence([self._seed, repetition]).generate_state(1)[0]
+        keys = row_keys(X, self._seed if repetition == 0 else int(seed))
         return held_out_scores(X, labelled, weight, keys, self.folds, self.classifier, groups)
 
 
@@ -121,7 +121,7 @@ class BootstrappedScorePrior(ScorePrior, BootstrappedPrior):
         repeats: int | None = None,
         level: float = 0.9,
         n_bootstrap: int = 20,
-        random_state: int = 0,
+        random_state: int | None = 0,
     ) -> None:
         super().__init__(
             scenario=scenario, classifier=classifier, folds=folds, repeats=repeats, level=level,

@@ -92,7 +92,7 @@ class ClassStructure(Consensus):
     def _features(self, X: Any, labelled: Mask, weight: Array, repetition: int, groups: Index | None) -> Array:
         """The held-out score, and the probability with which a row looks positive."""
         score = super()._features(X, labelled, weight, repetition, groups)
-        seed = int(np.random.SeedSequence([self.random_state, repetition, 1]).generate_state(1)[0])
+        seed = int(np.random.SeedSequence([self._seed, repetition, 1]).generate_state(1)[0])
         keys = row_keys(X, seed)
         fold = division(labelled, weight, keys, self.folds, groups)
         return np.column_stack([score, looks_positive(X, labelled, weight, keys, fold, _TREES, seed)])

@@ -91,7 +91,7 @@ def test_bad_tables_are_refused_and_set_no_attribute(case):
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_entries_whose_squares_overflow_are_refused(table, kernel, container):
     X, y = table
-    with pytest.raises(ValueError, match="entries of X must be below .*scale the columns of X"):
+    with pytest.raises(ValueError, match=r"entries of X must be below .*scale the columns of X"):
         PUSVC(0.4, kernel=kernel, gamma=1.0).fit(container(-np.abs(X) * 1e160), y)
 
 

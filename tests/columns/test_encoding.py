@@ -53,6 +53,56 @@ def test_decimal_comma_of_training_decides_how_a_lone_thousand_is_read():
     )
 
 
+@pytest.mark.parametrize(
+    ("train", "new", "numbers"),
+    [
+        ([0.5, 1.5, 2.5], ["0,261", "1,234"], [0.261, 1.234]),  # no group of thousands follows a zero
+        ([0.5, 1.5, 2.5], ["12,5", "1,234"], [12.5, 1.234]),
+        ([0.5, 1.5, 2.5], ["1,234", "5,678"], [1234, 5678]),  # nothing tells
+        (["$0,5", "$1,5", "$2,5"], ["$1.50", "$1.234"], [1.5, 1.234]),
+    ],
+)
+def test_an_evident_decimal_mark_of_a_new_table_is_used(train, new, numbers):
+    encoder = TableEncoder().fit(pl.DataFrame({"x": train}))
+    points = TableEncoder().fit(pl.DataFrame({"x": [0.5, 1.5, 2.5]}))
+    np.testing.assert_allclose(
+        encoder.transform(pl.DataFrame({"x": new})), points.transform(pl.DataFrame({"x": numbers}))
+    )
+
+
+def test_the_decimal_mark_of_a_new_file_decides_for_a_column_that_does_not(tmp_path):
+    (tmp_path / "new.csv").write_text("x;y\n1,234;1,5\n5,678;2,5\n")
+    points = TableEncoder().fit(pl.DataFrame({"x": [0.5, 1.5, 2.5], "y": [1.5, 2.5, 1.5]}))
+    given = TableEncoder(kinds={"x": "decimal-point"}).fit(
+        pl.DataFrame({"x": ["0.5", "1.5", "2.5"], "y": [1.5, 2.5, 1.5]})
+    )
+    for encoder, factor in ((points, 1), (given, 1000)):
+        Z = encoder.transform(read(tmp_path / "new.csv", text=encoder.unparsed()))
+        expected = pl.DataFrame({"x": [1.234 * factor, 5.678 * factor], "y": [1.5, 2.5]})
+        np.testing.assert_allclose(Z, points.transform(expected))
+
+
+def test_compact_and_other_dates_with_the_year_first_are_the_same_days():
+    compact = [20200301 + i for i in range(12)]
+    iso = [f"2020-03-{i + 1:02d}" for i in range(12)]
+    encoders = [TableEncoder().fit(pl.DataFrame({"t": texts})) for texts in (compact, iso)]
+    assert [encoder.columns_[0]["notation"] for encoder in encoders] == ["compact", "year-first"]
+    days = np.arange(12.0)
+    for encoder in encoders:
+        for texts in (compact, iso, [str(number) for number in compact]):
+            Z = encoder.transform(pl.DataFrame({"t": texts}))
+            np.testing.assert_allclose(Z[:, 0], (days - days.mean()) / days.std())
+    with pytest.warns(UserWarning, match=r"count as missing: 1 in 't' \('43910'\)"):
+        encoders[0].transform(pl.DataFrame({"t": [43910, 20200301]}))
+    with pytest.raises(TableError, match=r"'20/03/2020' in column 't' is not written as the dates .*\(compact\)"):
+        encoders[0].transform(pl.DataFrame({"t": ["20/03/2020", "21/03/2020"]}))
+
+
+def test_numbers_that_are_no_dates_in_a_column_said_to_hold_dates_are_reported():
+    encoder = TableEncoder(kinds={"t": "date"}).fit(pl.DataFrame({"t": [20200301, 20200302, 7, 20200304]}))
+    assert encoder.summary()[0].endswith("; 1 are not dates and count as missing: '7'")
+
+
 def test_times_with_zones_and_fractions_are_days():
     texts = ["1970-01-02", "1970-01-02 12:00", "1970-01-03T01:00:00+01:00", "1970-01-02T00:00:00.25-0000"]
     by_hand = np.array([1.0, 1.5, 2.0, 1 + 0.25 / 86400])
@@ -95,7 +145,9 @@ def test_missing_values_that_training_did_not_have_are_filled():
         ({"age": [1.0, np.inf, 2.0]}, "row 1 .*: inf in column 'age' is infinite"),
         ({"on": ["maybe", "maybe", "perhaps"]}, "'maybe' in column 'on' is not a boolean"),
         ({"on": [0, 1, 2]}, "column 'on' holds number values, but booleans in the training table"),
-        ({"day": ["1/1/2020", "1/2/2020", ""]}, "'1/1/2020' in column 'day' is not a date"),
+        ({"day": ["1/1/2020", "1/2/2020", ""]}, "'1/1/2020' in column 'day' is not written as the dates of this column "
+         r"in the training table \(year first\): write all of them so"),
+        ({"age": ["5 kg", "6 kg", "7 kg"]}, r"is not written as the numbers of this column .* \(without a unit\)"),
         ({"job": ["a", "zz", "b"], "age": ["old"] * 3}, "'old' in column 'age' is not a number.*'zz' in column 'job'"),
         ({"day": [1, 2, 3]}, "column 'day' holds number values, but dates in the training table"),
         ({"job": [[1], [2], [3]]}, r"column 'job' holds List\(Int64\) values, but text in the training table"),

@@ -278,7 +278,7 @@ def test_folders_and_patterns_are_one_table(tmp_path):
 
 def test_a_new_file_is_read_in_the_notation_of_the_training_file(tmp_path):
     """The new file alone would be read otherwise: 1.500 as 1.5, 3/4/2020 as 3 April, 007 as 7."""
-    rows = [f"{i}.000,5;{i % 9 + 1}/{13 + i}/2020;{'007' if i % 2 else '012'}" for i in range(N)]
+    rows = [f"{i + 1}.000,5;{i % 9 + 1}/{13 + i}/2020;{'007' if i % 2 else '012'}" for i in range(N)]
     train = put(tmp_path, "a;b;c\n" + "\n".join(rows), "train.csv")
     new = put(tmp_path, "a;b;c\n1.500;3/4/2020;007\n", "new.csv")
     encoder = TableEncoder().fit(read(train))

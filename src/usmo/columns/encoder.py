@@ -152,7 +152,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         others = [schema for schema in used if schema["kind"] not in _DOCUMENTS]
         if documents and others:
             self.other_scale_ = weight_beside(
-                *(_csr(encode(block, view, self.unknown), block, view.n_rows) for block in (documents, others))
+                *(
+                    _csr(encode(block, view, self.unknown, self.kinds or {}), block, view.n_rows)
+                    for block in (documents, others)
+                )
             )
 
     def transform(self, X: Any) -> Any:
@@ -170,7 +173,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if schema["name"] not in present:
                 raise TableError(no_column(schema["name"], view.names, view.source))
         self._warn_of_extra(view.names, [schema["name"] for schema in self.columns_])
-        entries = encode(used, view, self.unknown, getattr(self, "other_scale_", 1.0))  # older files have none
+        scale = getattr(self, "other_scale_", 1.0)  # older files have none
+        entries = encode(used, view, self.unknown, self.kinds or {}, scale)
         if self.sparse_output_:
             return _csr(entries, used, view.n_rows)
         out = np.zeros((view.n_rows, sum(map(width, used))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from usmo.columns.words import joined_texts, text_block
 from usmo.io import TableError
 from usmo.io.dates import compact_days
 from usmo.io.errors import cell, quote
-from usmo.io.infer_types import UNREAD
+from usmo.io.infer_types import UNREAD, infer_type
 from usmo.io.parsing import parse
 from usmo.system.caller import warn
 
@@ -27,10 +27,13 @@ Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Rows, columns and values."""
 
 
-def encode(schemas: list[Schema], view: FrameView, unknown: str, scale: float = 1.0) -> Iterator[Entries]:
+def encode(
+    schemas: list[Schema], view: FrameView, unknown: str, kinds: Mapping[str, str], scale: float = 1.0
+) -> Iterator[Entries]:
     """The entries that the columns with these schemas make in the output matrix.
 
-    Those of columns other than text and vectors are multiplied by ``scale``.
+    ``kinds`` are those that the user gave. The entries of columns other than text and vectors are multiplied by
+    ``scale``.
     """
     widths = [width(schema) for schema in schemas]
     firsts = dict(zip((schema["name"] for schema in schemas), np.cumsum([0, *widths]).tolist(), strict=False))
@@ -49,7 +52,8 @@ def encode(schemas: list[Schema], view: FrameView, unknown: str, scale: float = 
                     rows, columns, entries = _block(schema, values, view, unknown)
                     yield rows, columns + firsts[name], entries * (scale if schema["kind"] == "category" else 1.0)
                 else:
-                    numeric.append((name, _numbers(schema, values, view, unread)))
+                    is_given = kinds.get(name) in ("decimal-comma", "decimal-point")
+                    numeric.append((name, _numbers(schema, values, view, unread, is_given)))
             except TableError as error:
                 problems.append(str(error))
         if numeric:
@@ -102,30 +106,34 @@ def _number_entries(
     yield rows, first[gaps] + 1, np.ones(len(rows))
 
 
-def _numbers(schema: Schema, values: ColumnValues, view: FrameView, unread: list[str]) -> np.ndarray:
+def _numbers(
+    schema: Schema, values: ColumnValues, view: FrameView, unread: list[str], is_given: bool
+) -> np.ndarray:
     """The column as numbers of the kind in the schema, nan where missing; an error if it is of another kind.
 
-    Texts that are not written as those of the training table are missing, and described in ``unread``.
+    Texts that are not written as those of the training table are missing, and described in ``unread``. The decimal mark
+    may be another one, unless it ``is_given``.
     """
     kind, name, x = schema["kind"], schema["name"], values.numbers
+    if x is not None and kind == "date" and values.kind == "number" and _are_compact(schema, x):
+        values = _as_text(values, view, name)
     if values.codes is not None:
         numbers = parse(kind, values.texts, schema["notation"])
+        if kind == "number" and not is_given:
+            numbers = _with_own_mark(numbers, values, schema["notation"], view.decimal)
         bad = np.isnan(numbers)
         rows = np.append(bad, False)[values.codes]
         n_bad = int(rows.sum())
         if n_bad > 1 and bad.all():
             row = int(np.argmax(rows))
             raise TableError(
-                f"{cell(view, row, values.texts[values.codes[row]], name)} is not a {kind}, but this column holds "
-                f"{kind}s in the training table: correct it or leave it empty"
+                f"{cell(view, row, values.texts[values.codes[row]], name)} {_not_of_kind(schema, values)}"
             )
         texts = [text for text, is_bad in zip(values.texts, bad, strict=True) if is_bad]
         is_training_table = len(schema["unread"]) == UNREAD and n_bad == schema["n_unread"]
         if not set(texts) <= set(schema["unread"]) and not is_training_table:
             unread.append(f"{n_bad:,} in {quote(name)} ({first_ten(texts)})")
         return np.append(numbers, np.nan)[values.codes]
-    if x is not None and kind == "date" and schema["notation"] == "compact" and values.kind == "number":
-        return compact_days(x)
     is_kind = values.kind == kind or (kind == "number" and values.kind == "boolean")
     if x is not None and kind == "boolean" and values.kind == "number":
         is_kind = bool(np.isin(x[~np.isnan(x)], (0, 1)).all())
@@ -134,6 +142,39 @@ def _numbers(schema: Schema, values: ColumnValues, view: FrameView, unread: list
             f"{view.source}: column {quote(name)} holds {values.kind} values, but {kind}s in the training table"
         )
     return x
+
+
+def _are_compact(schema: Schema, x: np.ndarray) -> bool:
+    """Whether numbers in a column of dates are meant as dates such as 20200331."""
+    return schema["notation"] == "compact" or not np.isnan(compact_days(x[~np.isnan(x)])).any()
+
+
+def _with_own_mark(numbers: np.ndarray, values: ColumnValues, notation: str, decimal: str) -> np.ndarray:
+    """The numbers read in the notation of training, or with the other decimal mark if the new table evidently has it.
+
+    That is so if more rows can be read with the other mark, or as many and it is the mark of the table, ``decimal``.
+    """
+    mark = "," if notation[:1] == "." else "."
+    if decimal != mark and not np.isnan(numbers).any():
+        return numbers
+    others = parse("number", values.texts, mark + notation[1:])
+    assert values.codes is not None
+    rows = np.bincount(values.codes[values.codes >= 0], minlength=len(numbers))
+    more = int(rows[~np.isnan(others)].sum()) - int(rows[~np.isnan(numbers)].sum())
+    return others if more > 0 or (more == 0 and decimal == mark) else numbers
+
+
+def _not_of_kind(schema: Schema, values: ColumnValues) -> str:
+    """Why a column without a value of its kind is refused: they are of another kind, or written otherwise."""
+    kind, notation = schema["kind"], schema["notation"]
+    assert values.codes is not None
+    if kind == "boolean" or infer_type(values.texts, values.codes, kinds=[kind], forced=True).numbers is None:
+        return (
+            f"is not a {kind}, but this column holds {kind}s in the training table: correct it or leave it empty"
+        )
+    unit = notation[1:] or "without a unit"
+    written = unit if kind == "number" else notation.replace("-", " ")
+    return f"is not written as the {kind}s of this column in the training table ({written}): write all of them so"
 
 
 def _category_columns(schema: Schema, values: ColumnValues, view: FrameView, unknown: str) -> np.ndarray:

@@ -141,6 +141,8 @@ def _plain(kind: str) -> Inference:
 
 def _given_numbers(name: str, values: ColumnValues, view: FrameView, kind: str, notation: str | None) -> _Numeric:
     """A column as numbers of the kind that is given; an error if no value is of this kind."""
+    if kind == "date" and values.kind == "number":
+        values, notation = as_text(values) or values, "compact"
     if values.codes is not None and kind == "number" and notation is not None:
         found = infer_type(values.texts, values.codes, kinds=["number"], decimal=notation, forced=True)
         code = notation + found.notation[1:]
@@ -148,10 +150,6 @@ def _given_numbers(name: str, values: ColumnValues, view: FrameView, kind: str, 
     elif values.codes is not None:
         infer = partial(infer_type, values.texts, values.codes, kinds=[kind], decimal=view.decimal, forced=True)
         found = infer(notation=notation or None)
-        if found.numbers is None and kind == "date":
-            found = infer(notation="compact")
-    elif values.numbers is not None and kind == "date" and values.kind == "number":
-        found = Inference("date", compact_days(values.numbers), "compact")
     else:
         same = values.kind == kind or (kind == "number" and values.kind == "boolean")
         found = _plain(kind)._replace(numbers=values.numbers if same else None)

@@ -22,8 +22,10 @@ _TIME = (
 _MARK = r"[-/.]"
 _NAME = r"(?P<name>[^\W\d_]{3,10})\.?"
 _WEEKDAY = r"(?:[^\W\d_]{2,10}\.?,?\s)?"
+_YEAR_FIRST = rf"(?P<y>\d{{4}})(?P<mark>{_MARK})(?P<m>\d{{1,2}})(?P=mark)(?P<d>\d{{1,2}})"
+_COMPACT = r"(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)"
 FORMATS = {
-    "year-first": [rf"(?P<y>\d{{4}})(?P<mark>{_MARK})(?P<m>\d{{1,2}})(?P=mark)(?P<d>\d{{1,2}})"],
+    "year-first": [_YEAR_FIRST, _COMPACT],
     "day-first": [
         rf"{_WEEKDAY}(?P<d>\d{{1,2}})(?P<mark>{_MARK})\s?(?P<m>\d{{1,2}})(?P=mark)\s?(?P<y>\d{{4}}|\d\d)"
     ],
@@ -36,9 +38,10 @@ FORMATS = {
     ],
     "year-month": [r"(?P<y>\d{4})[-/](?P<m>\d{1,2})"],
     "month-year": [r"(?P<m>\d{1,2})[-/.](?P<y>\d{4})"],
-    "compact": [r"(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)"],
+    "compact": [_COMPACT, _YEAR_FIRST],
 }
-"""The formats of a column by name. "compact", 20200331, is a date if every value of a column of numbers is."""
+"""The formats of a column by name. "compact", 20200331, is a date if every value of a column of numbers is. It cannot
+be mistaken for another date than 2020-03-31: a column of either reads both."""
 
 _CHOICES = ("year-first", "day-first", "month-first", "month-name", "year-month", "month-year")
 """Formats that a column of texts may have, the first of equals preferred."""

@@ -1,7 +1,8 @@
 """Numbers as people write them: currencies, units, thousands, decimal comma, percent, accounting negatives.
 
 A column has one notation: its decimal mark and its unit. A number without the unit belongs to it too. Thousands may
-be grouped by a comma or point (the one that is not the decimal mark), a space of any width, or an apostrophe.
+be grouped by a comma or point (the one that is not the decimal mark), a space of any width, or an apostrophe. No group
+follows a leading zero: 0,261 has a decimal comma.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ _PIECES = re.compile(
     re.VERBOSE,
 )
 _POINT = re.compile(
-    rf"[0-9]{{1,3}}([,\s{_APOSTROPHE}])[0-9]{{3}}(?:\1[0-9]{{3}})*(?:\.[0-9]*)?"
-    r"|[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]*)?|[0-9]+(?:\.[0-9]*)?|\.[0-9]+"
+    rf"[1-9][0-9]{{0,2}}([,\s{_APOSTROPHE}])[0-9]{{3}}(?:\1[0-9]{{3}})*(?:\.[0-9]*)?"
+    r"|[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]*)?|[0-9]+(?:\.[0-9]*)?|\.[0-9]+"
 )
 _COMMA = re.compile(
-    rf"[0-9]{{1,3}}([.\s{_APOSTROPHE}])[0-9]{{3}}(?:\1[0-9]{{3}})*(?:,[0-9]*)?|[0-9]+(?:,[0-9]*)?|,[0-9]+"
+    rf"[1-9][0-9]{{0,2}}([.\s{_APOSTROPHE}])[0-9]{{3}}(?:\1[0-9]{{3}})*(?:,[0-9]*)?|[0-9]+(?:,[0-9]*)?|,[0-9]+"
 )
-_USUAL_POINT = re.compile(r"-?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,15})(?:\.[0-9]{1,15})?")
-_USUAL_COMMA = re.compile(r"-?(?:[0-9]{1,3}(?:\.[0-9]{3})+|[0-9]{1,15})(?:,[0-9]{1,15})?")
+_USUAL_POINT = re.compile(r"-?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|[0-9]{1,15})(?:\.[0-9]{1,15})?")
+_USUAL_COMMA = re.compile(r"-?(?:[1-9][0-9]{0,2}(?:\.[0-9]{3})+|[0-9]{1,15})(?:,[0-9]{1,15})?")
 _CODE = re.compile(r"0[0-9]+")
 _WHOLE = re.compile(rf"[.,][{_MINUS}]{{1,2}}(?=\s|$)")
 """What stands for no cents: 5,- and 5.--"""

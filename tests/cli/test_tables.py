@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.command_line import called, rows_of
 from usmo.cli import main
+from usmo.cli.task import row_names
 from usmo.io import Sheet, read
 from usmo.io.labels import label_kinds, label_remarks
 
@@ -106,3 +107,19 @@ def test_values_of_the_label_column_are_listed_with_what_they_count_as(values, o
     kinds = label_kinds(sheet, "known", positive, negative)
     found = label_remarks(sheet, "known", positive, negative, kinds)
     assert found == [f"known: {remark}" for remark in remarks]
+
+
+@pytest.mark.parametrize(("first", "kind"), [(2**63, "csv"), (2**63, "parquet"), (10**25, "csv")])
+def test_whole_numbers_beyond_64_bits_name_the_rows(tmp_path, capfd, first, kind):
+    ids = [first + 7 * i for i in range(60)]
+    known = ["yes" if i < 20 else "" for i in range(60)]
+    frame = pl.DataFrame({"id": ids, "x": [i % 17 for i in range(60)], "known": known}, strict=False)
+    path = tmp_path / f"t.{kind}"
+    frame.write_csv(path) if kind == "csv" else frame.cast({"id": pl.UInt64}).write_parquet(path)
+    for options in ([], ["--id-column", "id"]):
+        rows = rows_of(called(capfd, "rank", path, *FIXED, "--top", "5", *options))
+        assert [int(row["id"]) for row in rows] == [ids[int(row["row"]) - 1] for row in rows]
+
+
+def test_ids_beside_missing_ones_stay_whole():
+    assert row_names(Sheet(pl.DataFrame({"id": [2**62, None]})), "id") == [str(2**62), ""]

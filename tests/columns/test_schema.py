@@ -117,3 +117,8 @@ def test_files_and_data_frames_of_the_same_texts_get_the_same_kind(tmp_path, col
     assert decide(lambda: pl.DataFrame({"c": column})) == decision
     assert decide(lambda: pd.DataFrame({"c": column})) == decision
     assert decide(lambda: read(tmp_path / "t.csv")) == decision
+
+
+def test_whole_numbers_that_floats_cannot_tell_apart_are_not_called_constant():
+    table = pl.DataFrame({"n": pl.Series([2**63 + i for i in range(9)], dtype=pl.UInt64), "x": list(range(9))})
+    assert why(TableEncoder().fit(table), "n") == "constant in the first 15 digits"

@@ -140,8 +140,7 @@ def row_names(sheet: Sheet, id_column: str | None) -> list[str]:
     """The id of each row, or its number from 1."""
     if id_column is None:
         return [str(k) for k in range(1, sheet.n_rows + 1)]
-    values = sheet.column(id_column)
-    return ["" if value is None or value != value else str(value) for value in values.tolist()]
+    return ["" if value is None or value != value else str(value) for value in sheet.values(id_column)]
 
 
 def classifier(

@@ -191,7 +191,8 @@ def _number_schemas(columns: list[_Numeric], view: FrameView, problems: list[str
         if missing == n:
             schemas.append(_ignored(name, "all missing"))
         elif not missing and is_constant[i]:
-            schemas.append(_ignored(name, "constant"))
+            is_large = values.integer and abs(X[i][0]) >= 2**53
+            schemas.append(_ignored(name, "constant in the first 15 digits" if is_large else "constant"))
         elif why is not None:
             schemas.append(_ignored(name, why))
         else:

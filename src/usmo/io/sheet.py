@@ -61,15 +61,23 @@ class Sheet:
         return list(self.frame.columns) if self.frame is not None else [*self.beside, *self.matrix_names]
 
     def column(self, name: str) -> np.ndarray:
-        """The values of a column; a missing value is nan in numbers, NaT in dates, None in text."""
+        """The values of a column; a missing value is nan in numbers, NaT in dates, None in text and huge integers."""
         if name not in self.names:
             raise TableError(no_column(name, self.names, self.source))
         if self.frame is not None:
-            return np.asarray(self.frame[name].to_numpy())
+            column = self.frame[name]
+            is_huge = column.dtype.is_integer() and "128" in str(column.dtype)  # NumPy has no such integers
+            return np.array(column.to_list(), dtype=object) if is_huge else np.asarray(column.to_numpy())
         if name in self.beside:
             return self.beside[name]
         column = self.matrix[:, [self.matrix_names.index(name)]]
         return (column.toarray() if sparse.issparse(column) else column).ravel()
+
+    def values(self, name: str) -> list[Any]:
+        """The values of a column as Python objects; integers stay integers beside missing values."""
+        if self.frame is not None and name in self.frame.columns:
+            return list(self.frame[name].to_list())
+        return list(self.column(name).tolist())
 
     def drop(self, names: Iterable[str]) -> Sheet:
         """The table without these columns."""

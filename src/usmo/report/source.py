@@ -30,11 +30,7 @@ _RARE = 0.1
 def cells(sheet: Sheet, names: Iterable[str], rows: Any) -> dict[str, list[Any]]:
     """Columns of some rows as plain values: text, numbers, None."""
     part = sheet.take(rows)
-    return {name: _whole_numbers([_plain(value) for value in _values(part, name)]) for name in names}
-
-
-def _values(sheet: Sheet, name: str) -> list[Any]:
-    return sheet.frame[name].to_list() if sheet.frame is not None else sheet.column(name).tolist()
+    return {name: _whole_numbers([_plain(value) for value in part.values(name)]) for name in names}
 
 
 def _whole_numbers(values: list[Any]) -> list[Any]:

@@ -2,9 +2,9 @@
 A certificate in pictures
 =========================
 
-Every fit ends with two numbers: the primal objective of the model, and a dual value that no model can go below. Their
-difference, the duality gap, says how far the model can be from the optimum at most. The pictures show how both come
-together, and what the optimality conditions look like row by row.
+Every convex fit ends with two numbers: the primal objective of the model, and a dual value that no model can go below.
+Their difference, the duality gap, says how far the model can be from the optimum at most. The pictures show how both
+come together, and what the optimality conditions look like row by row.
 """
 
 import warnings

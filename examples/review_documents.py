@@ -1,15 +1,12 @@
 """
-Screening abstracts
+Screening documents
 ===================
 
-Which of many abstracts belong into a literature review? One relevant abstract is known. Every row of the table has a
-title and an abstract; the review joins them, ranks by words and topics, and refits after each answer. The abstracts are
-``text/kitchenham.csv.gz`` in the folder named by ``USMO_DATA``. Without it, docstrings of scikit-learn's estimators
-take their place, and those of linear models are relevant.
+Which of many documents belong into a literature review? One relevant document is known. Every row of the table has a
+title and an abstract; the review joins them, ranks by words and topics, and refits after each answer. The documents are
+docstrings of scikit-learn's estimators, and those of linear models are relevant. Figures on abstracts of papers are in
+:doc:`the page on reviews </review>`.
 """
-
-import os
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,16 +15,10 @@ from sklearn.utils.discovery import all_estimators
 
 from usmo.review import RULES, Review
 
-path = Path(os.environ.get("USMO_DATA", "")) / "text" / "kitchenham.csv.gz"
-if path.exists():
-    table = pl.read_csv(path)
-    relevant = (table["relevant"] == "yes").to_numpy()
-    table = table.select("title", "abstract")
-else:
-    pairs = [(name, cls) for name, cls in all_estimators() if cls.__doc__]
-    relevant = np.array([cls.__module__.startswith("sklearn.linear_model") for _, cls in pairs])
-    texts = [cls.__doc__.split("Examples\n")[0] for _, cls in pairs]
-    table = pl.DataFrame({"title": [text.split("\n")[0] for text in texts], "abstract": texts})
+pairs = [(name, cls) for name, cls in all_estimators() if cls.__doc__]
+relevant = np.array([cls.__module__.startswith("sklearn.linear_model") for _, cls in pairs])
+texts = [cls.__doc__.split("Examples\n")[0] for _, cls in pairs]
+table = pl.DataFrame({"title": [text.split("\n")[0] for text in texts], "abstract": texts})
 print(f"{len(table):,} documents, {relevant.sum()} relevant")
 
 labels = np.zeros(len(table), dtype=int)

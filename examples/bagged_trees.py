@@ -2,8 +2,8 @@
 An honest comparison with bagged trees
 ======================================
 
-PU bagging is ten lines of scikit-learn: trees that tell the known positives from as many random unlabelled rows, scored
-out of bag. It is quick and hard to beat on tables. The Gaussian kernel is better on some tables and worse on others;
+PU bagging is ten lines of scikit-learn: trees that tell the labelled positives from as many random unlabelled rows,
+scored out of bag. It is quick and hard to beat on tables. The Gaussian kernel is better on some tables and worse on others;
 the kernel learned by trees, with the exact PU fit on top, is most often level with the better one.
 """
 
@@ -45,7 +45,7 @@ tables = {
 methods = ("bagged trees", 'PUSVC, "rbf"', 'PUSVC, "forest+rbf"')
 
 # %%
-# AUC on the unlabelled rows with 30 known positives, three draws:
+# AUC on the unlabelled rows with 30 labelled positives, three draws:
 
 means = np.zeros((len(tables), 3))
 for row, (X, truth) in enumerate(tables.values()):

@@ -2,8 +2,8 @@
 The prior, and what depends on it
 =================================
 
-How many positives are there? The estimators of ``usmo.priors`` answer from the known positives and the unlabelled rows.
-The second picture shows what changes if the answer is wrong: the number of rows called positive, and hardly their
+How many positives are there? The estimators of ``usmo.priors`` answer from the labelled positives and the unlabelled
+rows. The second picture shows what changes if the answer is wrong: the number of rows called positive, and hardly their
 order.
 """
 

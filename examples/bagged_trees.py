@@ -3,8 +3,8 @@ An honest comparison with bagged trees
 ======================================
 
 PU bagging is ten lines of scikit-learn: trees that tell the labelled positives from as many random unlabelled rows,
-scored out of bag. It is quick and hard to beat on tables. The Gaussian kernel is better on some tables and worse on others;
-the kernel learned by trees, with the exact PU fit on top, is most often level with the better one.
+scored out of bag. It is quick and hard to beat on tables. The Gaussian kernel is better on some tables and worse on
+others; the kernel learned by trees, with the exact PU fit on top, is most often level with the better one.
 """
 
 import matplotlib.pyplot as plt

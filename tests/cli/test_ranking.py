@@ -1,6 +1,7 @@
 """The ranking as a table: rows with their own columns, ids recognised, nothing that a spreadsheet would run."""
 
 import json
+import re
 
 import polars as pl
 import pytest
@@ -100,6 +101,18 @@ def test_a_model_given_for_a_table_and_a_table_for_a_model_are_named_as_such(peo
     ):
         assert main(arguments) == 1
         assert message in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("lam", ["0.01", "cv"])
+def test_the_page_the_answer_and_the_model_file_have_the_same_quality(people, capfd, lam):
+    page, model = people / "r.html", people / "m.usmo"
+    options = [*OPTIONS, "--lam", lam, "--report", page, "--model", model, "--json"]
+    answer = json.loads(called(capfd, "rank", people / "t.csv", *options))["quality"]
+    stored = json.loads(called(capfd, "inspect", model, "--json"))["extra"]["summary"]["quality"]
+    assert stored == answer
+    for measure in ("recall", "precision", "AUC"):
+        shown = re.search(rf"\({measure}\)<small>.*?</small></th><td class=\"n\">([0-9.]+)<", page.read_text())
+        assert shown[1] == f"{answer[measure.lower()]:.2f}"
 
 
 def test_one_known_positive_gives_a_ranking_and_a_page(people, capfd):

@@ -28,14 +28,15 @@ from usmo.cli.model_summary import summary_of
 from usmo.cli.options import TableOptions
 from usmo.cli.outputs import Outputs, check_targets
 from usmo.cli.progress import RANK, READ, REPORT, RunProgress
-from usmo.cli.propensity import propensity_sentences, with_propensity
+from usmo.cli.propensity import feature_columns, propensity_sentences, with_propensity
 from usmo.cli.task import Task, classifier, pipeline, read_task
 from usmo.estimators.counts import Counts
 from usmo.files import fingerprint, save
 from usmo.priors import ScarTest
-from usmo.report.doubts import Quality, cross_validated_quality, doubts
+from usmo.report.doubts import Quality, cross_validated_quality, doubts, held_out_quality
+from usmo.report.influence import tried_columns
 from usmo.report.ranking import Ranking
-from usmo.report.refits import held_out, labels_test
+from usmo.report.refits import HeldOut, held_out, labels_test
 from usmo.report.source import cells
 
 _ASSUMED_PRIOR = 0.05
@@ -55,6 +56,8 @@ class FittedTask:
     task: Task
     options: dict[str, Any]
     model: Any
+    reported: bool = False
+    """Whether there is a report: then all numbers of quality are those of its held-out rows."""
 
     @cached_property
     def ranking(self) -> Ranking:
@@ -67,15 +70,29 @@ class FittedTask:
         return Counts.of(self.model, self.ranking.f, self.task.y)
 
     @cached_property
+    def held_out(self) -> HeldOut | None:
+        """Decision values of held-out rows: those of the report, or else of three fits to a sample of the rows."""
+        task, encoder = self.task, self.task.encoder
+        if not self.reported:
+            return held_out(
+                self.model,
+                task.X,
+                task.y,
+                most=_HELD_OUT_ROWS,
+                parts=3,
+                trees=_HELD_OUT_TREES,
+                row_groups=task.groups,
+            )
+        names = None if encoder.words() is not None else feature_columns(encoder).tolist()
+        columns = {} if names is None else tried_columns(self.model, task.X, names)
+        return held_out(self.model, task.X, task.y, columns, row_groups=task.groups)
+
+    @cached_property
     def quality(self) -> Quality | None:
-        """Estimates on rows held out by the choice of λ, or else by three fits to a sample of the rows."""
-        if hasattr(self.model, "selection_"):
+        """Estimates on held-out rows; without a report, on those of the choice of λ if it held some out."""
+        if hasattr(self.model, "selection_") and not self.reported:
             return cross_validated_quality(self.model, self.task.y)
-        held = held_out(
-            self.model, self.task.X, self.task.y, most=_HELD_OUT_ROWS, parts=3, trees=_HELD_OUT_TREES,
-            row_groups=self.task.groups,
-        )  # fmt: skip
-        return None if held is None else Quality.of(held.labels, held.f, self.model.prior_, self.model.scenario)
+        return held_out_quality(self.model, self.held_out)
 
     @cached_property
     def at_random(self) -> ScarTest | None:
@@ -130,7 +147,7 @@ class FittedTask:
                     parameters={**self.options, "command": command()},
                     titles=task.titles, words=task.encoder.words(), **source_arguments(task.sheet, task.encoder),
                     ranking_file="" if ranking == "-" else os.path.relpath(ranking, os.path.dirname(report) or "."),
-                    row_groups=task.groups, at_random=self.at_random,
+                    row_groups=task.groups, at_random=self.at_random, quality=self.held_out,
                 )  # fmt: skip
         if model_file is not None:
             extra = {
@@ -170,7 +187,9 @@ def _progress(messages: Messages, options: dict[str, Any], report: str | None) -
     return progress
 
 
-def _fitted(messages: Messages, progress: RunProgress, task: Task, options: dict[str, Any]) -> FittedTask:
+def _fitted(
+    messages: Messages, progress: RunProgress, task: Task, options: dict[str, Any], reported: bool
+) -> FittedTask:
     model = classifier(**options, verbose=1 if messages.live else 0)
     with messages.during_fit(), progress.fitting():
         model.fit(task.X, task.y, propensity=task.propensity, groups=task.groups)
@@ -182,7 +201,7 @@ def _fitted(messages: Messages, progress: RunProgress, task: Task, options: dict
             f"{measured}"
         )
         model = model.best_estimator_
-    return FittedTask(task, options, model)
+    return FittedTask(task, options, model, reported)
 
 
 def _plan(task: Task, options: dict[str, Any], outputs: dict[str, str | None]) -> dict[str, Any]:
@@ -211,7 +230,7 @@ def rank(
         if dry_run:
             put_json(_plan(task, options, {"output": output, "report": report, "model": model_file}))
             return
-        fitted = _fitted(messages, progress, task, options)
+        fitted = _fitted(messages, progress, task, options, report is not None)
         progress.begin(RANK)
         ranked = fitted.ranked(top, names)
         if report is not None:
@@ -253,7 +272,7 @@ def fit(
         if dry_run:
             put_json(_plan(task, options, {"report": report, "model": model_file}))
             return
-        fitted = _fitted(messages, progress, task, options)
+        fitted = _fitted(messages, progress, task, options, report is not None)
         if report is not None:
             progress.begin(REPORT)
         fitted.stage(outputs, model_file, report, _LISTED)

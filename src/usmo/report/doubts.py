@@ -11,6 +11,7 @@ from usmo.estimators.counts import Counts, expected_positives, prior_is_determin
 from usmo.estimators.fit_warnings import fit_precision
 from usmo.metrics import prior_threshold, pu_precision, pu_recall, pu_roc_auc
 from usmo.priors import ScarTest
+from usmo.report.refits import HeldOut
 from usmo.system.words import quantity
 
 FEW_POSITIVES = 20
@@ -24,7 +25,7 @@ _WIDE = 3.0
 
 
 class Quality(NamedTuple):
-    """Estimates on held-out rows at the threshold that marks the share π: recall, precision and AUC."""
+    """Estimates on held-out rows: recall, precision and AUC."""
 
     recall: float
     precision: float
@@ -33,9 +34,13 @@ class Quality(NamedTuple):
 
     @classmethod
     def of(
-        cls, labels: np.ndarray, f: Array, prior: float, scenario: str, weight: Array | None = None
-    ) -> Quality | None:
-        """From held-out decision values of different rows; None if there are too few to tell."""
+        cls, labels: np.ndarray, f: Array, prior: float, scenario: str, weight: Array | None = None,
+        threshold: float | None = None,
+    ) -> Quality | None:  # fmt: skip
+        """From held-out decision values of different rows; None if there are too few to tell.
+
+        Rows above the ``threshold`` are marked, by default the one that marks the share π.
+        """
         used = (labels >= 0) | (scenario == "censored")
         y, f = np.maximum(labels, 0)[used], f[used]
         weight = np.ones(len(f)) if weight is None else weight[used]
@@ -44,10 +49,17 @@ class Quality(NamedTuple):
         sample = y >= 0 if scenario == "censored" else y == 0
         prior = min(max(prior, 1e-9), 1.0 - 1e-9)
         common: dict[str, Any] = {"prior": prior, "scenario": scenario, "sample_weight": weight}
-        at = prior_threshold(f[sample], prior, sample_weight=weight[sample])
+        at = prior_threshold(f[sample], prior, sample_weight=weight[sample]) if threshold is None else threshold
         recall, precision = (measure(y, f, threshold=at, **common) for measure in (pu_recall, pu_precision))
         known = round(float(weight[y == 1].sum()))
         return cls(float(recall), float(precision), float(pu_roc_auc(y, f, **common)), known)
+
+
+def held_out_quality(model: Any, held: HeldOut | None) -> Quality | None:
+    """The quality of models fitted without the rows, each with its own threshold at 0; None without such rows."""
+    if held is None:
+        return None
+    return Quality.of(held.labels, held.f, float(model.prior_), model.scenario, threshold=0.0)
 
 
 def cross_validated_quality(model: Any, labels: np.ndarray) -> Quality | None:

@@ -42,9 +42,13 @@ def grouped(groups: Sequence[str]) -> dict[str, Index]:
     return {name: np.flatnonzero(code == k) for name, k in order.items()}
 
 
-def can_be_tried(X: Any, groups: dict[str, Index]) -> bool:
-    """Whether the columns are few enough, and there are at least two."""
-    return 2 <= len(groups) <= MOST_GROUPS and (not sparse.issparse(X) or X.shape[1] <= _MOST_WIDTH)
+def tried_columns(model: Any, X: Any, names: Sequence[str] | None) -> dict[str, Index]:
+    """The columns of X by the column of the table that they encode; none if these are too many, or fewer than two."""
+    groups = grouped([f"column {j + 1}" for j in range(X.shape[1])] if names is None else names)
+    too_wide = sparse.issparse(X) and X.shape[1] > _MOST_WIDTH
+    if getattr(model, "kernel", None) == "precomputed" or too_wide or not 2 <= len(groups) <= MOST_GROUPS:
+        return {}
+    return groups
 
 
 def effects(

@@ -29,7 +29,7 @@ from usmo.report.context import (
     checked_values,
 )  # fmt: skip
 from usmo.report.formatting import FILTERS, clean
-from usmo.report.influence import can_be_tried, grouped
+from usmo.report.influence import tried_columns
 from usmo.report.ranking import Ranking
 from usmo.report.sections import SECTIONS
 from usmo.report.source import SourceColumns
@@ -45,7 +45,7 @@ def build(
     sensitivity: Any = "auto", f: Any = None, titles: Sequence[Any] | None = None,
     words: Sequence[str] | None = None, groups: Sequence[str] | None = None, cells: Any = None,
     ignored: Sequence[str] = (), made: str | None = None, ranking_file: str = "", row_groups: Any = None,
-    at_random: Any = "auto",
+    at_random: Any = "auto", quality: Any = "auto",
 ) -> str:  # fmt: skip
     """The report as HTML. The same model and rows give the same page, but for its date.
 
@@ -99,6 +99,9 @@ def build(
         The group of each row: rows of one group share a fold where rows are held out.
     at_random : "auto", None or ScarTest
         The test of labels at random (:func:`usmo.priors.scar_test`): made if "auto" and ``sensitivity`` is not None.
+    quality : "auto", None or HeldOut
+        Decision values of held-out rows (:func:`usmo.report.refits.held_out`): computed if "auto" and
+        ``sensitivity`` is not None.
     """
     environment = templates()
     check_model(model)
@@ -107,15 +110,17 @@ def build(
     ids = checked_texts("ids", ids, table.shape[0])
     names = checked_texts("names", getattr(X, "columns", None) if names is None else names, table.shape[1])
     f = checked_values(model.decision_function(X) if f is None else f, table.shape[0])
-    width = table.shape[1]
-    tried = checked_texts("groups", names if groups is None else groups, width)
-    by_column = grouped([f"column {j + 1}" for j in range(width)] if tried is None else tried)
-    if getattr(model, "kernel", None) == "precomputed" or words is not None or not can_be_tried(table, by_column):
-        by_column = {}
+    tried = checked_texts("groups", names if groups is None else groups, table.shape[1])
+    by_column = {} if words is not None else tried_columns(model, table, tried)
     counts, is_auto = Counts.of(model, f, labels), isinstance(sensitivity, str)
     if isinstance(at_random, str):
         at_random = (
             None if sensitivity is None else refits.labels_test(model, table, labels, names, row_groups=row_groups)
+        )
+    if isinstance(quality, str):
+        group_of = group_codes(row_groups, table.shape[0])
+        quality = (
+            None if sensitivity is None else refits.held_out(model, table, labels, by_column, row_groups=group_of)
         )
     context = ReportContext(
         model, table, Ranking(f, labels), counts, ids, names,
@@ -123,9 +128,7 @@ def build(
         str(title or (f"Likely positives in {Path(source).name}" if source else "Likely positives")),
         list(columns), dict(parameters or {}), int(top),
         fingerprint_of(table, labels) if fingerprint is None else fingerprint,
-        quality=None if sensitivity is None else refits.held_out(
-            model, table, labels, by_column, row_groups=group_codes(row_groups, table.shape[0])
-        ),
+        quality=quality,
         sensitivity=refits.sensitivity(model, table, labels, f, counts, top=top) if is_auto else sensitivity,
         groups=by_column,
         source_columns=None if cells is None else SourceColumns(cells, table.shape[0]),

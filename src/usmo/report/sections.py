@@ -15,7 +15,7 @@ from usmo.fitting.certify import meets_tolerance
 from usmo.metrics import pu_f1, pu_precision, pu_recall, pu_roc_auc
 from usmo.report import figures
 from usmo.report.context import ReportContext
-from usmo.report.doubts import Quality, doubts
+from usmo.report.doubts import doubts, held_out_quality
 from usmo.report.ranking_table import ranking_rows, score_decimals
 from usmo.report.refits import FEWEST, ROWS
 from usmo.system.version import __version__
@@ -58,7 +58,9 @@ def learnt(context: ReportContext) -> Section:
         "propensity_model": getattr(context.model, "propensity_model_", None),
         "propensity_names": _propensity_names(context),
         "quality": _quality(context),
-        "doubts": doubts(context.model, context.f, counts, _held_out_quality(context), context.at_random),
+        "doubts": doubts(
+            context.model, context.f, counts, held_out_quality(context.model, context.quality), context.at_random
+        ),
         "at_random": context.at_random,
         "ignored": context.ignored,
     }
@@ -72,11 +74,6 @@ def _propensity_names(context: ReportContext) -> list[str]:
     if not context.groups:
         return [context.column_name(column) for column in found.columns.tolist()]
     return [name for name, own in context.groups.items() if np.isin(found.columns, own).any()]
-
-
-def _held_out_quality(context: ReportContext) -> Quality | None:
-    held = context.quality
-    return None if held is None else Quality.of(held.labels, held.f, context.prior, context.scenario)
 
 
 def _quality(context: ReportContext) -> dict[str, Any] | None:

@@ -23,7 +23,7 @@ from usmo.dask.driver import LinearState, retry_on_loss
 from usmo.dask.partitions import Partitions, Recipe, SampleRows, problem_of, sample_rows
 from usmo.estimators.decision import CALIBRATED_P, CALIBRATED_U, Values, set_decision_of_shards
 from usmo.fitting.checkpoint import StateFile, text_digest
-from usmo.fitting.linear import GAP_SHARE, LinearModel, certify_linear, refuse_large
+from usmo.fitting.linear import SOLVER_GAP_SHARE, LinearModel, certify_linear, refuse_large
 from usmo.fitting.newton import newton_result, suits_newton
 from usmo.fitting.specification import Specification
 from usmo.fitting.warm_up import compile_linear_solver, compile_newton_solver
@@ -150,8 +150,8 @@ def _by_interior_point(
     rows = LinearRows(shards)
     refuse_large(shards.merge(_largest).maxima[0], rows.total, rows.n)
     return linear.solve(
-        rows, centre, start, tol=spec.tol, gap_tol=GAP_SHARE * spec.tol, max_iter=spec.max_iter, max_time=max_time,
-        **callbacks,
+        rows, centre, start, tol=spec.tol, gap_tol=SOLVER_GAP_SHARE * spec.tol, max_iter=spec.max_iter,
+        max_time=max_time, **callbacks,
     )  # fmt: skip
 
 

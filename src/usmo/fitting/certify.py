@@ -18,7 +18,7 @@ from usmo.kernels.kept import KeptRows
 from usmo.kernels.matrix import KernelMatrix
 
 GAP_SHARE = 0.1
-"""The relative gap to reach, in units of the tolerance on the violation."""
+"""The relative gap that a fit must reach, in units of the tolerance on the violation."""
 
 _GAP_ROUNDING = 1e-9
 """Relative gap below which the violation may exceed the tolerance: the objective cannot be improved in float64."""

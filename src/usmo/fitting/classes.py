@@ -35,7 +35,7 @@ def fit_classes(table: Table, problems: list[Problem], spec: Specification) -> l
     if spec.kernel is None or spec.kernel.name == "linear" or not problems:
         return fit_path(table, problems, spec)
     kernel = kernel_matrix(table.X, spec.kernel)
-    spec = replace(spec, solver="auto", max_iter=-1, max_time=None, checkpoint=None)
+    spec = spec.unlimited()
     hardest = max(problems, key=lambda problem: float(problem.c.max()))
     with single_blas():  # as in fit_kernel
         psd = check_kernel(hardest, kernel)

@@ -18,7 +18,7 @@ from usmo.core.problem import Problem
 from usmo.core.shards import LocalShards
 from usmo.core.solution import Solution
 from usmo.fitting.certify import Certified, certify, meets_tolerance
-from usmo.fitting.linear import GAP_SHARE
+from usmo.fitting.linear import SOLVER_GAP_SHARE
 from usmo.fitting.specification import Specification
 from usmo.fitting.warm_up import compile_linear_solver
 from usmo.kernels.matrix import KernelMatrix
@@ -45,7 +45,10 @@ def finish(problem: Problem, kernel: KernelMatrix, spec: Specification, before: 
     shard = LinearShard(ArrayFeatures(graded_factor(kernel, used)), small, None)
     with np.errstate(over="ignore", invalid="ignore"):
         result = linear.solve(
-            LinearRows(LocalShards(shard)), tol=spec.tol, gap_tol=GAP_SHARE * spec.tol, max_time=spec.max_time
+            LinearRows(LocalShards(shard)),
+            tol=spec.tol,
+            gap_tol=SOLVER_GAP_SHARE * spec.tol,
+            max_time=spec.max_time,
         )
     sigma, _ = shard.best
     solution = Solution(

@@ -26,8 +26,8 @@ from usmo.solvers.stopping import Progress
 _LARGEST = 1e140
 """Bound on sums of products of rows: their squares must fit float64."""
 
-GAP_SHARE = 1e-3
-"""The relative gap to reach, in units of the tolerance on the violation."""
+SOLVER_GAP_SHARE = 1e-3
+"""The relative gap at which solvers of linear models stop, in units of the tolerance on the violation."""
 
 _RANK = 1e-14
 """Eigenvalues of XXᵀ below this share of the largest are rounding."""
@@ -94,7 +94,7 @@ def fit_linear(
         return progress(record._replace(beta=record.beta - float(coef @ shift)), solved.sigma)
 
     result = linear.solve(
-        LinearRows(LocalShards(solved)), solver_centre, start, tol=spec.tol, gap_tol=GAP_SHARE * spec.tol,
+        LinearRows(LocalShards(solved)), solver_centre, start, tol=spec.tol, gap_tol=SOLVER_GAP_SHARE * spec.tol,
         max_iter=spec.max_iter, max_time=spec.max_time, progress=None if progress is None else report,
     )  # fmt: skip
     shard.best = solved.best

@@ -10,7 +10,7 @@ from usmo.core.arrays import Array
 from usmo.core.problem import Problem
 from usmo.core.shards import LocalShards, PerShard, Shards, SubShards
 from usmo.core.solution import DualStart, PassRecord, Solution
-from usmo.fitting.linear import GAP_SHARE, LinearFit, certify_linear, linear_fit, refuse_large
+from usmo.fitting.linear import SOLVER_GAP_SHARE, LinearFit, certify_linear, linear_fit, refuse_large
 from usmo.fitting.specification import Specification
 from usmo.fitting.warm_up import compile_newton_solver
 from usmo.kernels.row_blocks import ArrayFeatures, PartFeatures, Span, column_means
@@ -59,7 +59,7 @@ def fit_newton(
 
     result = newton.solve(
         rows, *problem.dense(X.shape[0]), **_start(problem, start, X.shape[0], shift), tol=spec.tol,
-        gap_tol=GAP_SHARE * spec.tol, max_iter=spec.max_iter, max_time=spec.max_time,
+        gap_tol=SOLVER_GAP_SHARE * spec.tol, max_iter=spec.max_iter, max_time=spec.max_time,
         progress=None if progress is None else report,
     )  # fmt: skip
     shard.best = problem.repair(result.sigma[problem.c_rows]), np.empty(0)
@@ -115,7 +115,12 @@ def newton_result(
     duals = ShardedDuals(SubShards(shards, "newton"), centre)
     refuse_large(duals.largest, duals.target, duals.n)
     result = newton.solve_duals(
-        duals, tol=spec.tol, gap_tol=GAP_SHARE * spec.tol, max_iter=spec.max_iter, max_time=max_time, **options
+        duals,
+        tol=spec.tol,
+        gap_tol=SOLVER_GAP_SHARE * spec.tol,
+        max_iter=spec.max_iter,
+        max_time=max_time,
+        **options,
     )
     duals.settle()
     shards.gather(LinearShard.end_newton)

@@ -33,7 +33,7 @@ def fit_path(table: Table, problems: list[Problem], spec: Specification) -> list
 
     Solver, limits and checkpoint of the specification are not used.
     """
-    spec = replace(spec, solver="auto", max_iter=-1, max_time=None, checkpoint=None)
+    spec = spec.unlimited()
     if spec.kernel is None:
         return _linear_path(problems, as_features(table.X), spec)
     return _kernel_path(problems, kernel_matrix(table.X, spec.kernel), spec)

@@ -130,8 +130,8 @@ def estimate_propensity(
     refuse_few(table)
     announce(PROPENSITY)
     spec = replace(
-        spec, solver="auto", max_iter=-1, max_time=None, checkpoint=None, approximation=None, eta=0.0,
-        tol=max(_LOOSE, spec.tol), n_trees=min(_MOST_TREES, spec.n_trees),
+        spec.unlimited(), approximation=None, eta=0.0, tol=max(_LOOSE, spec.tol),
+        n_trees=min(_MOST_TREES, spec.n_trees),
     )  # fmt: skip
     sample = _sample(table, spec.seed)
     both = np.union1d(table.labelled, table.unlabelled)

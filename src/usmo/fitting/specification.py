@@ -48,3 +48,7 @@ class Specification:
     def with_gamma(self, gamma: float) -> Specification:
         """The same with another kernel coefficient; unchanged for a linear function of the columns."""
         return self if self.kernel is None else replace(self, kernel=replace(self.kernel, gamma=gamma))
+
+    def unlimited(self) -> Specification:
+        """The same problem solved to the end, by the solver chosen for it and without a checkpoint."""
+        return replace(self, solver="auto", max_iter=-1, max_time=None, checkpoint=None)

@@ -27,14 +27,13 @@ from typing import Any
 
 import numpy as np
 
+from usmo.core.arrays import Array
 from usmo.core.solution import PassRecord, Status
 from usmo.kernels.threads import single_blas
 from usmo.solvers.newton_direction import newton_direction
 from usmo.solvers.newton_loss import inner
 from usmo.solvers.newton_rows import MARGIN, Duals
 from usmo.solvers.stopping import Limits, Progress
-
-Array = np.ndarray
 
 ROUNDS = 500
 """Most rounds. Usual are 2 to 10."""

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from usmo.core.arrays import Array
 from usmo.solvers.newton_loss import inner
-
-Array = np.ndarray
 
 CG_STEPS = 60
 """Most steps of conjugate gradients for a Newton step."""

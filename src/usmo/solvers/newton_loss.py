@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from usmo.core.arrays import Array, Index
 from usmo.system.compilation import compiled
-
-Array = np.ndarray
 
 FAST = {"reassoc", "contract", "nsz"}
 """Lets the compiler vectorise sums. The order of additions is fixed at compile time, so results repeat."""
@@ -138,7 +137,7 @@ def intercept(z: Array, c: Array, target: float, guess: float) -> float:
 
 
 @rows_kernel
-def near_kinks(z: Array, beta: float, sigma: Array, c: Array, margin: float) -> tuple[Array, float]:
+def near_kinks(z: Array, beta: float, sigma: Array, c: Array, margin: float) -> tuple[Index, float]:
     """The rows whose σ may still move, ascending, and Σ c/2 of those that are not settled even without margin."""
     rows = np.empty(z.size, np.int64)
     count, weight = 0, 0.0
@@ -152,7 +151,7 @@ def near_kinks(z: Array, beta: float, sigma: Array, c: Array, margin: float) -> 
 
 
 @rows_kernel
-def inside_pieces(rows: Array, sigma: Array, c: Array) -> Array:
+def inside_pieces(rows: Index, sigma: Array, c: Array) -> Index:
     """Those of the rows with 0 < σ < c/2 or c/2 < σ < c: at the solution they have f = -1 or f = 1."""
     chosen = np.empty(rows.size, np.int64)
     count = 0

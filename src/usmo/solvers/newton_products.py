@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from usmo.core.arrays import Array, Index, Mask
 from usmo.kernels.dense_loops import add_weighted_rows, write_norms, write_products
 from usmo.kernels.row_blocks import Features
 from usmo.kernels.threads import over_tiles
 from usmo.solvers import newton_sweeps as loops
-
-Array = np.ndarray
 
 BLOCKS = 4
 """Row blocks of a product over all rows, whatever the number of threads, so that sums do not depend on it."""
@@ -91,9 +90,9 @@ class _Rows:
         raise NotImplementedError
 
     def sweep(
-        self, active: Array, seed: int, w: Array, sigma: Array, c: Array, beta: float, tau: float, missing: float,
+        self, active: Index, seed: int, w: Array, sigma: Array, c: Array, beta: float, tau: float, missing: float,
         margin: float, scores: Array,
-    ) -> tuple[float, float, float, Array]:  # fmt: skip
+    ) -> tuple[float, float, float, Mask]:  # fmt: skip
         """Coordinate steps over the active rows, all with c > 0; updates w, σ and their scores in place.
 
         Rows that are (nearly) empty have equal scores. Their steps are shortened so that they share what is missing;
@@ -142,7 +141,7 @@ class CsrRows(_Rows):
     def _sweep(self, *arguments: Any) -> tuple[float, float, float, int]:
         return loops.csr_sweep(self.data, self.indices, self.indptr, self.norms, *arguments)
 
-    def subset(self, chosen: Array) -> tuple[CsrRows, Array]:
+    def subset(self, chosen: Index) -> tuple[CsrRows, Index]:
         """A copy of chosen rows over the columns that they use, and these columns."""
         sizes = self.indptr[chosen + 1] - self.indptr[chosen]
         entries = int(sizes.sum())
@@ -160,7 +159,7 @@ class CsrRows(_Rows):
         columns[place[used]] = used
         return part, columns
 
-    def take(self, chosen: Array) -> Any:
+    def take(self, chosen: Index) -> Any:
         """A copy of chosen rows as a CSR matrix."""
         return sparse.csr_matrix((self.data, self.indices, self.indptr), shape=self.shape, copy=False)[chosen]
 
@@ -204,7 +203,7 @@ class DenseRows(_Rows):
     def _sweep(self, *arguments: Any) -> tuple[float, float, float, int]:
         return loops.dense_sweep(self.X, self.centre, self.norms, *arguments)
 
-    def subset(self, chosen: Array) -> tuple[DenseRows, Array]:
+    def subset(self, chosen: Index) -> tuple[DenseRows, Index]:
         """As ``CsrRows.subset``, over all columns."""
         part = DenseRows.__new__(DenseRows)
         part.X, part.centre = self.X[chosen] - self.centre, np.zeros(self.shape[1])
@@ -212,7 +211,7 @@ class DenseRows(_Rows):
         part._counts(self.whole, part.X.size)
         return part, np.arange(self.shape[1])
 
-    def take(self, chosen: Array) -> Array:
+    def take(self, chosen: Index) -> Array:
         """A copy of chosen rows, not centred."""
         return self.X[chosen]
 
@@ -249,7 +248,7 @@ class StoredRows:
         """Xᵀ α. Nothing is read if α = 0."""
         return self.opened().sum(alpha) if alpha.any() else np.zeros(self.shape[1])
 
-    def take(self, chosen: Array) -> Any:
+    def take(self, chosen: Index) -> Any:
         """A copy of chosen rows."""
         return self.features.take(chosen)
 

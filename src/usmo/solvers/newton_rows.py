@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from usmo.core.arrays import exact_difference, exact_sum
+from usmo.core.arrays import Array, Index, exact_difference, exact_sum
 from usmo.core.dual import ROUNDING as BOUND_ROUNDING
 from usmo.solvers.newton_loss import (
     hand_out,
@@ -21,8 +21,6 @@ from usmo.solvers.newton_loss import (
     spread,
 )
 from usmo.solvers.row_conditions import row_conditions
-
-Array = np.ndarray
 
 MARGIN = 4.0
 """Distance to a kink up to which rows are active, in units of the mean distance that the slack stands for."""
@@ -149,7 +147,7 @@ class Duals:
         self._balance(self.chosen)
         return self.rows.sum(old - self.sigma)
 
-    def _balance(self, chosen: Array) -> None:
+    def _balance(self, chosen: Index) -> None:
         """By σ of chosen rows inside a piece, or else of rows whose σ a change of β would change first."""
         sigma, c = self.sigma[chosen], self.c[chosen]
         left = spread(sigma, c, self.missing())
@@ -170,7 +168,7 @@ class Duals:
             return None
         return places, *self.rows.subset(places), self.sigma[places], self.c[places]
 
-    def move(self, places: Array, sigma: Array) -> None:
+    def move(self, places: Index, sigma: Array) -> None:
         """Set σ of rows got from ``inside``."""
         self.sigma[places] = sigma
 

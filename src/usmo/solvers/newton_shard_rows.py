@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from usmo.core.arrays import Array
+from usmo.core.arrays import Array, Index
 from usmo.core.shards import PerShard, Shards
 from usmo.kernels.tables import rows_together
 from usmo.solvers.linear_rows import split_total
@@ -219,7 +219,7 @@ class ShardedDuals:
         """The active rows inside a piece among those gathered, as in one process."""
         return None if self.hand is None else self.hand.inside()
 
-    def move(self, places: Array, sigma: Array) -> None:
+    def move(self, places: Index, sigma: Array) -> None:
         """Set σ of rows got from ``inside``."""
         assert self.hand is not None
         self.hand.move(places, sigma)

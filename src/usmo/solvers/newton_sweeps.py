@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from usmo.core.arrays import Array, Index, Mask
 from usmo.solvers.newton_loss import coordinate, row_slack, rows_kernel, settled
-
-Array = np.ndarray
 
 CHUNK = 64
 """Consecutive rows that a sweep visits in order. Chunks are visited in random order; single rows in random order
@@ -20,7 +19,7 @@ CHUNKS = 256
 
 
 @rows_kernel
-def _shuffle(order: Array, seed: int) -> None:
+def _shuffle(order: Index, seed: int) -> None:
     """Permutes in place: a linear congruential generator, so that the order depends on the seed alone."""
     state = np.uint64(seed * 2 + 1)
     for i in range(order.size - 1, 0, -1):
@@ -30,7 +29,7 @@ def _shuffle(order: Array, seed: int) -> None:
 
 
 @rows_kernel
-def csr_norms(data: Array, indptr: Array, out: Array) -> None:
+def csr_norms(data: Array, indptr: Index, out: Array) -> None:
     for i in range(out.size):
         total = 0.0
         for p in range(indptr[i], indptr[i + 1]):
@@ -39,7 +38,7 @@ def csr_norms(data: Array, indptr: Array, out: Array) -> None:
 
 
 @rows_kernel
-def csr_dot(data: Array, indices: Array, indptr: Array, first: int, last: int, w: Array, out: Array) -> None:
+def csr_dot(data: Array, indices: Index, indptr: Index, first: int, last: int, w: Array, out: Array) -> None:
     for i in range(first, last):
         total = 0.0
         for p in range(indptr[i], indptr[i + 1]):
@@ -48,7 +47,7 @@ def csr_dot(data: Array, indices: Array, indptr: Array, first: int, last: int, w
 
 
 @rows_kernel
-def csr_sum(data: Array, indices: Array, indptr: Array, first: int, last: int, alpha: Array, out: Array) -> None:
+def csr_sum(data: Array, indices: Index, indptr: Index, first: int, last: int, alpha: Array, out: Array) -> None:
     for i in range(first, last):
         a = alpha[i]
         if a != 0.0:
@@ -57,7 +56,7 @@ def csr_sum(data: Array, indices: Array, indptr: Array, first: int, last: int, a
 
 
 @rows_kernel
-def _chunks(rows: int, seed: int) -> tuple[Array, int]:
+def _chunks(rows: int, seed: int) -> tuple[Index, int]:
     """The chunks of a sweep in random order, and their size."""
     size = max(1, min(CHUNK, rows // CHUNKS))
     chunks = np.arange((rows + size - 1) // size)
@@ -74,10 +73,10 @@ def _length(norm: float, tau: float, share: float) -> float:
 @rows_kernel
 def csr_sweep(
     data: Array,
-    indices: Array,
-    indptr: Array,
+    indices: Index,
+    indptr: Index,
     norms: Array,
-    active: Array,
+    active: Index,
     seed: int,
     w: Array,
     sigma: Array,
@@ -87,7 +86,7 @@ def csr_sweep(
     share: float,
     missing: float,
     margin: float,
-    kept: Array,
+    kept: Mask,
     scores: Array,
 ) -> tuple[float, float, float, int]:
     """One pass of exact coordinate steps; ``missing`` is Σb - Σσ, which moves the intercept by τ·missing."""
@@ -119,13 +118,13 @@ def csr_sweep(
 @rows_kernel
 def csr_compact(
     data: Array,
-    indices: Array,
-    indptr: Array,
-    chosen: Array,
-    place: Array,
+    indices: Index,
+    indptr: Index,
+    chosen: Index,
+    place: Index,
     new_data: Array,
-    new_indices: Array,
-    new_indptr: Array,
+    new_indices: Index,
+    new_indptr: Index,
 ) -> int:
     """Copies chosen rows and renumbers the columns in the order of their first entry; returns their number."""
     columns, count = 0, 0
@@ -144,7 +143,7 @@ def csr_compact(
 
 
 @rows_kernel
-def csr_gram(data: Array, indices: Array, indptr: Array, work: Array, out: Array) -> None:
+def csr_gram(data: Array, indices: Index, indptr: Index, work: Array, out: Array) -> None:
     m = out.shape[0]
     for i in range(m):
         for p in range(indptr[i], indptr[i + 1]):
@@ -160,7 +159,7 @@ def csr_gram(data: Array, indices: Array, indptr: Array, work: Array, out: Array
 
 
 @rows_kernel
-def csr_moments(data: Array, indices: Array, indptr: Array, free: Array, out: Array) -> None:
+def csr_moments(data: Array, indices: Index, indptr: Index, free: Array, out: Array) -> None:
     for i in range(free.size):
         if free[i]:
             for p in range(indptr[i], indptr[i + 1]):
@@ -173,7 +172,7 @@ def dense_sweep(
     X: Array,
     centre: Array,
     norms: Array,
-    active: Array,
+    active: Index,
     seed: int,
     w: Array,
     sigma: Array,
@@ -183,7 +182,7 @@ def dense_sweep(
     share: float,
     missing: float,
     margin: float,
-    kept: Array,
+    kept: Mask,
     scores: Array,
 ) -> tuple[float, float, float, int]:
     """As ``csr_sweep``."""

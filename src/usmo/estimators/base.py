@@ -138,6 +138,10 @@ class PUClassifier(Storable, CallbackSupportMixin, ClassifierMixin, BaseEstimato
         nearest such mixture (total variation, 0 to 1). Above 0.1, if chance does not explain it, a warning says that
         the table does not fit.
 
+        With ``threshold="prior"`` the share ``prior_`` of X is called positive. The probability at that threshold is
+        near ½ only: it follows from training by the change of the prior. A row near the threshold may be called
+        positive with a probability below ½, or not called positive with one above.
+
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)

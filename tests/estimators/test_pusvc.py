@@ -129,3 +129,14 @@ def test_hidden_positives_are_ranked_first():
     assert np.mean(model.predict(X[hidden]) == truth[hidden]) > 0.95
     low, high = model.prior_interval_
     assert low <= truth[hidden].mean() <= high
+
+
+def test_a_prior_estimated_on_a_sample_is_at_least_the_share_of_labelled_rows(monkeypatch):
+    monkeypatch.setattr("usmo.estimators.preparation.PRIOR_ROWS", 20)
+    rng = np.random.default_rng(0)
+    y = np.r_[np.ones(100, int), np.zeros(300, int)]
+    X = rng.normal(size=(400, 2)) + 8 * y[:, None]  # no positive is unlabelled
+    for seed in range(8):
+        model = PUSVC(scenario="censored", lam=0.01, random_state=seed).fit(X, y)
+        assert model.prior_interval_[0] >= 0.25
+        assert model.prior_ >= 0.25

@@ -305,7 +305,11 @@ def estimate_prior(table: Table, spec: Specification) -> tuple[float, tuple[floa
     groups = None if table.groups is None else table.groups[rows]
     is_labelled = np.isin(rows, table.labelled)
     estimate = Consensus(scenario=spec.scenario, random_state=spec.seed).fit(X, is_labelled, weight, groups=groups)
-    share = 1.0
+    share, least = 1.0, 0.0
     if spec.scenario == "censored":  # the prior refers to all rows, labelled negatives included
-        share = float(table.sample_weight(both).sum() / table.sample_weight(table.rows).sum())
-    return share * float(estimate.prior_), tuple(share * end for end in estimate.interval_)
+        mass = float(table.sample_weight(table.rows).sum())
+        share, least = (float(table.sample_weight(part).sum()) / mass for part in (both, table.labelled))
+    # a sample may hold a smaller share of labelled positives than the table
+    found = estimate.interval_[0], estimate.prior_, estimate.interval_[1]
+    low, value, high = (max(share * float(each), least) for each in found)
+    return value, (low, high)

@@ -1,5 +1,5 @@
 # make demo   set up .venv, train on scikit-learn's digits with most labels hidden, save out/demo.png
-# make test   set up .venv, check style, types and import layers, run the tests
+# make test   set up .venv, check style, types and imports between rooms, run the tests
 # make docs   set up .venv, build the site with its gallery into out/site
 SHELL := /bin/bash
 PYTHON ?= python3

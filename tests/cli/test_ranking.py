@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.command_line import called, rows_of
 from usmo.cli import main
+from usmo.cli.answers import beside
 
 OPTIONS = ["--label-column", "known", "--positive", "yes", "--prior", "0.2", "--lam", "0.01"]
 OWN = ["rank", "row", "id", "score", "probability", "decision"]
@@ -125,10 +126,73 @@ def test_one_known_positive_gives_a_ranking_and_a_page(people, capfd):
     out, err = capfd.readouterr()
     assert len(rows_of(out)) == 59
     assert "60 rows, 1 known positive," in err
-    assert "nothing can be estimated from 1 known positive: --prior 0.05 assumed" in err
+    assert "note: 1 known positive cannot tell the share of positives: --prior 0.05 assumed" in err
+    assert "prior 0.050 (assumed)" in err
     page = (people / "r.html").read_text()
     assert "1 known positive says little about" in page
     assert "1 known positives" not in page + err
+
+
+def test_three_known_positives_do_not_tell_the_prior(people, capfd):
+    lines = (people / "t.csv").read_text().splitlines()
+    (people / "three.csv").write_text("\n".join([*lines[:4], *(line.removesuffix("yes") for line in lines[4:])]))
+    capfd.readouterr()
+    options = ["--label-column", "known", "--positive", "yes", "--model", str(people / "m.usmo")]
+    assert main(["rank", str(people / "three.csv"), *options]) == 0
+    err = capfd.readouterr().err
+    assert "3 known positives cannot tell the share of positives: --prior 0.05 assumed" in err
+    assert "prior 0.0500 (assumed)" in called(capfd, "inspect", people / "m.usmo")
+
+
+def test_a_prior_that_follows_from_propensities_is_not_called_given(people, capfd):
+    pl.read_csv(people / "t.csv").with_columns(e=0.5).write_csv(people / "e.csv")
+    capfd.readouterr()
+    options = [
+        "--label-column",
+        "known",
+        "--positive",
+        "yes",
+        "--propensity-column",
+        "e",
+        "--scenario",
+        "censored",
+    ]
+    assert main(["rank", str(people / "e.csv"), *options, "--model", str(people / "m.usmo")]) == 0
+    assert "(follows from the propensities)" in capfd.readouterr().err
+    assert "(follows from the propensities)" in called(capfd, "inspect", people / "m.usmo")
+
+
+def test_no_column_is_lost_to_an_equal_name():
+    found = beside({"score": [1]}, {"score": [2], "table.score": [3], "table.id": [4], "id": [5], "x": [6]})
+    assert found == {
+        "score": [1], "table.table.score": [2], "table.score": [3], "table.id": [4], "table.table.id": [5], "x": [6],
+    }  # fmt: skip
+
+
+def test_a_page_of_a_short_ranking_does_not_promise_all_rows(people, capfd):
+    page, short = people / "r.html", people / "top.csv"
+    called(capfd, "rank", people / "t.csv", *OPTIONS, "--top", "5", "--output", short, "--report", page)
+    assert "all rows is in" not in page.read_text()
+    assert 'The ranking is also in <a href="./top.csv">' in page.read_text()
+
+
+def test_a_report_on_another_table_says_so(people, capfd):
+    model, page = people / "m.usmo", people / "r.html"
+    called(capfd, "fit", people / "t.csv", *OPTIONS, "--model", model)
+    pl.read_csv(people / "t.csv").with_columns(pl.col("age") + 1).write_csv(people / "other.csv")
+    called(capfd, "report", model, people / "other.csv", "--output", page)
+    text = page.read_text()
+    assert "The model was fitted on another table than this one." in text
+    for false_here in (
+        "a score was learnt:",
+        "fair sample of all positives",
+        "model.fit(X",
+        "held out",
+        "say little",
+    ):
+        assert false_here not in text
+    called(capfd, "report", model, people / "t.csv", "--output", page)
+    assert "another table" not in page.read_text()
 
 
 def test_a_command_without_use_says_so(people, capfd):

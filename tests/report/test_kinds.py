@@ -46,7 +46,7 @@ def test_every_kind_of_model_has_a_page_of_numbers(kind, rows):
     )
     assert not [a for _, attrs in page.tags for a in attrs.values() if a and re.search(r"\b(nan|inf)\b", a)]
     assert "Not computed" not in page.text
-    assert "This share was given" in page.text
+    assert "This share was assumed" in page.text
     assert ("How λ was chosen" in page.text) == (kind == "chosen")
     assert ("What speaks for and against it" in page.text) == (kind != "precomputed")
     assert ("The kernel is approximated" in page.text) == (kind == "approximate")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -62,8 +63,14 @@ def chosen_columns(asked: str | None, sheet: Sheet, roles: dict[str, Any]) -> li
 
 
 def beside(own: dict[str, list[Any]], columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """The columns of a ranking, and those of the table to their right."""
-    return {**own, **{f"table.{name}" if name in _OWN else name: values for name, values in columns.items()}}
+    """The columns of a ranking, and those of the table to their right; none is lost to an equal name."""
+    found = dict(own)
+    for name, values in columns.items():
+        shown = f"table.{name}" if name in _OWN else name
+        while shown in found or (shown != name and shown in columns):
+            shown = f"table.{shown}"
+        found[shown] = values
+    return found
 
 
 def name_columns(rows: np.ndarray, ids: list[str] | None) -> dict[str, list[Any]]:
@@ -100,10 +107,17 @@ def write_answer(columns: dict[str, list[Any]], target: str | BinaryIO) -> None:
         raise TableError(f"the columns of the table cannot be written ({error}): give --columns none") from error
 
 
-def fit_sentences(model: Any) -> list[str]:
-    """Prior and λ of a model, and its certificate, in words."""
-    low, high = getattr(model, "prior_interval_", (model.prior_, model.prior_))
-    origin = "given" if low == high == model.prior_ else f"estimated, between {low:.3f} and {high:.3f}"
+def prior_origin(interval: Sequence[float] | None, *, assumed: bool, implied: bool) -> str:
+    """Where a prior comes from: estimated with an interval, assumed by the command, implied by propensities, given."""
+    if interval is not None and interval[0] < interval[1]:
+        return f"estimated, between {interval[0]:.3f} and {interval[1]:.3f}"
+    return "assumed" if assumed else "follows from the propensities" if implied else "given"
+
+
+def fit_sentences(model: Any, assumed: bool) -> list[str]:
+    """Prior and λ of a model, and its certificate, in words; ``assumed`` says that the command chose the prior."""
+    implied = model.prior == "estimate" and hasattr(model, "propensity_")
+    origin = prior_origin(getattr(model, "prior_interval_", None), assumed=assumed, implied=implied)
     certificate = model.certificate_
     return [
         f"prior {model.prior_:.3f} ({origin}); lambda {model.lam_:.3g}",

@@ -80,7 +80,7 @@ def fit(
             summary = summary_of(model, encoder, None, None, command())
             extra = {"columns": table.roles, "source": table.data, "options": options, "summary": summary}
             save(pipeline(encoder, model.local()), stream, extra=extra)
-        for line in fit_sentences(model):
+        for line in fit_sentences(model, assumed=False):
             messages.say(line)
         outputs.put()
         result = {"prior": model.prior_, "lam": model.lam_, "certificate": asdict(model.certificate_)}

@@ -36,11 +36,12 @@ from usmo.priors import ScarTest
 from usmo.report.doubts import Quality, cross_validated_quality, doubts, held_out_quality
 from usmo.report.influence import tried_columns
 from usmo.report.ranking import Ranking
-from usmo.report.refits import HeldOut, held_out, labels_test
+from usmo.report.refits import FEWEST, HeldOut, held_out, labels_test
 from usmo.report.source import cells
+from usmo.system.words import quantity
 
 _ASSUMED_PRIOR = 0.05
-"""The prior with a single known positive."""
+"""The prior with too few known positives to estimate it."""
 
 _HELD_OUT_ROWS, _HELD_OUT_TREES = 1_500, 100
 """Rows of the sample on which a command estimates quality, and trees of a learned kernel: half a second."""
@@ -58,6 +59,8 @@ class FittedTask:
     model: Any
     reported: bool = False
     """Whether there is a report: then all numbers of quality are those of its held-out rows."""
+    assumed: bool = False
+    """Whether the prior was neither given nor estimated."""
 
     @cached_property
     def ranking(self) -> Ranking:
@@ -125,7 +128,7 @@ class FittedTask:
 
     def sentences(self) -> list[str]:
         """The result in words."""
-        prior, certificate = fit_sentences(self.model)
+        prior, certificate = fit_sentences(self.model, self.assumed)
         found = doubts(self.model, self.ranking.f, self.counts, self.quality, self.at_random)
         notes = [f"note: {each}" for each in found]
         if self.at_random is not None and self.at_random.sentence not in found:
@@ -152,15 +155,19 @@ class FittedTask:
         if model_file is not None:
             extra = {
                 "training": mark, "columns": task.table.roles, "source": task.table.source, "options": self.options,
-                "summary": summary_of(self.model, task.encoder, self.counts, self.quality, command()),
+                "summary": {
+                    **summary_of(self.model, task.encoder, self.counts, self.quality, command()),
+                    "prior_assumed": self.assumed,
+                },
             }  # fmt: skip
             with outputs.file(model_file) as stream:
                 save(pipeline(task.encoder, self.model), stream, extra=extra)
 
 
 def with_few_positives(options: dict[str, Any], task: Task, messages: Messages) -> dict[str, Any]:
-    """The options; from a single known positive neither prior nor λ can be estimated, so both are assumed."""
-    if task.counts["known_positives"] > 1:
+    """The options; from fewer than five known positives neither prior nor λ can be told, so both are assumed."""
+    known = task.counts["known_positives"]
+    if known >= FEWEST:
         return options
     assumed: dict[str, Any] = {}
     if options["prior"] == "estimate" and task.propensity is None:
@@ -172,8 +179,8 @@ def with_few_positives(options: dict[str, Any], task: Task, messages: Messages) 
     if assumed:
         shown = " and ".join(f"--{name} {value}" for name, value in assumed.items())
         messages.say(
-            f"note: nothing can be estimated from 1 known positive: {shown} assumed. The order of the rows depends "
-            "little on that, the number marked does"
+            f"note: {quantity(known, 'known positive')} cannot tell the share of positives: {shown} assumed. The order "
+            "of the rows depends little on that, the number marked does. Give the share if you know it (--prior)"
         )
     return {**options, **assumed}
 
@@ -188,7 +195,13 @@ def _progress(messages: Messages, options: dict[str, Any], report: str | None) -
 
 
 def _fitted(
-    messages: Messages, progress: RunProgress, task: Task, options: dict[str, Any], reported: bool
+    messages: Messages,
+    progress: RunProgress,
+    task: Task,
+    options: dict[str, Any],
+    *,
+    reported: bool,
+    assumed: bool,
 ) -> FittedTask:
     model = classifier(**options, verbose=1 if messages.live else 0)
     with messages.during_fit(), progress.fitting():
@@ -201,7 +214,7 @@ def _fitted(
             f"{measured}"
         )
         model = model.best_estimator_
-    return FittedTask(task, options, model, reported)
+    return FittedTask(task, options, model, reported, assumed)
 
 
 def _plan(task: Task, options: dict[str, Any], outputs: dict[str, str | None]) -> dict[str, Any]:
@@ -223,14 +236,16 @@ def rank(
     check_targets(table.files, {"--report": report, "--model": model_file}, {"--output": output})
     with Messages(quiet) as messages, Outputs() as outputs:
         progress = _progress(messages, options, report)
-        task = read_task(messages, table)
+        task, asked = read_task(messages, table), options["prior"]
         names = chosen_columns(columns, task.sheet, task.table.roles)
         options = with_few_positives(with_kernel(options, task.encoder, len(task.y), messages), task, messages)
         options = with_propensity(options, task)
         if dry_run:
             put_json(_plan(task, options, {"output": output, "report": report, "model": model_file}))
             return
-        fitted = _fitted(messages, progress, task, options, report is not None)
+        fitted = _fitted(
+            messages, progress, task, options, reported=report is not None, assumed=options["prior"] != asked
+        )
         progress.begin(RANK)
         ranked = fitted.ranked(top, names)
         if report is not None:
@@ -266,13 +281,15 @@ def fit(
         return
     with Messages(quiet) as messages, Outputs() as outputs:
         progress = _progress(messages, options, report)
-        task = read_task(messages, table)
+        task, asked = read_task(messages, table), options["prior"]
         options = with_few_positives(with_kernel(options, task.encoder, len(task.y), messages), task, messages)
         options = with_propensity(options, task)
         if dry_run:
             put_json(_plan(task, options, {"report": report, "model": model_file}))
             return
-        fitted = _fitted(messages, progress, task, options, report is not None)
+        fitted = _fitted(
+            messages, progress, task, options, reported=report is not None, assumed=options["prior"] != asked
+        )
         if report is not None:
             progress.begin(REPORT)
         fitted.stage(outputs, model_file, report, _LISTED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from usmo.cli.answers import marked_sentence
+from usmo.cli.answers import marked_sentence, prior_origin
 from usmo.columns import TableEncoder
 from usmo.estimators.counts import Counts
 from usmo.report.doubts import Quality
@@ -41,7 +41,7 @@ def lines_of(path: str, description: dict[str, Any]) -> list[str]:
         lines.append(f"from {extra['source']}{rows}" + (f", {quantity(known, 'known positive')}" if known else ""))
     if summary.get("command"):
         lines.append(f"command: {summary['command']}")
-    lines += _numbers(fitted)
+    lines += _numbers(fitted, assumed=bool(summary.get("prior_assumed")), implied=_is_implied(extra))
     quality = summary.get("quality")
     if quality:
         lines.append(
@@ -60,14 +60,19 @@ def lines_of(path: str, description: dict[str, Any]) -> list[str]:
     return [*lines, f"{quantity(description['bytes'], 'byte')}; --json shows arrays, checksums and all parameters"]
 
 
-def _numbers(fitted: dict[str, Any]) -> list[str]:
+def _is_implied(extra: dict[str, Any]) -> bool:
+    """Whether the prior follows from a column of propensities."""
+    column, prior = (extra.get("columns") or {}).get("propensity"), (extra.get("options") or {}).get("prior")
+    return column is not None and prior == "estimate"
+
+
+def _numbers(fitted: dict[str, Any], *, assumed: bool, implied: bool) -> list[str]:
     """Prior, λ and kernel."""
     lines = []
     prior, interval, lam = (fitted.get(name) for name in ("prior_", "prior_interval_", "lam_"))
     if isinstance(prior, float):
-        origin = "given"
-        if isinstance(interval, list | tuple):
-            origin = f"estimated, between {interval[0]:.3f} and {interval[1]:.3f}"
+        ends = interval if isinstance(interval, list | tuple) else None
+        origin = prior_origin(ends, assumed=assumed, implied=implied)
         lines.append(f"prior {prior:.4f} ({origin})")
     if isinstance(lam, float):
         origins = {"cv": "chosen by cross-validation", "auto": "the default of the kernel"}

@@ -170,7 +170,8 @@ def report(
             put_json({"would": "report", "rows": len(known), "output": output})
             return
         mark = fingerprint(X, known)
-        if mark != extra.get("training"):
+        is_other = mark != extra.get("training")
+        if is_other:
             messages.say("note: the table is not the one that the model was trained on")
         encoder = model.named_steps["columns"]
         with outputs.file(output) as stream:
@@ -180,7 +181,7 @@ def report(
                 names=encoder.get_feature_names_out(), top=top, fingerprint=mark,
                 parameters={**(extra.get("options") or {}), "command": command()},
                 titles=titles(sheet, encoder), words=encoder.words(), **source_arguments(sheet, encoder),
-                row_groups=groups,
+                row_groups=groups, other_table=is_other,
             )  # fmt: skip
         outputs.put()
         put_json({"report": output}) if as_json else click.echo(output)

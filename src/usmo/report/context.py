@@ -34,7 +34,7 @@ MOST_LISTED = 300
 
 @dataclass(frozen=True)
 class ReportContext:
-    """A fitted model and the rows it was fitted on. ``table`` is X as a plain array or CSR matrix."""
+    """A fitted model and the rows it was fitted on, or others. ``table`` is X as a plain array or CSR matrix."""
 
     model: Any
     table: Any
@@ -58,6 +58,7 @@ class ReportContext:
     made: str
     ranking_file: str
     at_random: ScarTest | None
+    other_table: bool
 
     @property
     def f(self) -> Array:
@@ -119,7 +120,7 @@ class ReportContext:
         model = self.model
         leaves_out = getattr(model, "kernel", None) in BOUNDED and not isinstance(model, RampPUSVC)
         leaves_out = leaves_out and hasattr(model, "reference_") and not hasattr(model, "approximation_")
-        return not (leaves_out or hasattr(model, "selection_"))
+        return not (leaves_out or hasattr(model, "selection_") or self.other_table)
 
     @property
     def precomputed(self) -> bool:

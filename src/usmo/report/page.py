@@ -45,7 +45,7 @@ def build(
     sensitivity: Any = "auto", f: Any = None, titles: Sequence[Any] | None = None,
     words: Sequence[str] | None = None, groups: Sequence[str] | None = None, cells: Any = None,
     ignored: Sequence[str] = (), made: str | None = None, ranking_file: str = "", row_groups: Any = None,
-    at_random: Any = "auto", quality: Any = "auto",
+    at_random: Any = "auto", quality: Any = "auto", other_table: bool = False,
 ) -> str:  # fmt: skip
     """The report as HTML. The same model and rows give the same page, but for its date.
 
@@ -94,7 +94,7 @@ def build(
     made : str, optional
         When the page was made; by default today.
     ranking_file : str
-        A path, relative to the page, of a file with the ranking of all rows.
+        A path, relative to the page, of a file with the ranking.
     row_groups : sequence, optional
         The group of each row: rows of one group share a fold where rows are held out.
     at_random : "auto", None or ScarTest
@@ -102,8 +102,12 @@ def build(
     quality : "auto", None or HeldOut
         Decision values of held-out rows (:func:`usmo.report.refits.held_out`): computed if "auto" and
         ``sensitivity`` is not None.
+    other_table : bool
+        Whether the model was fitted on other rows than these. The page then says so, and makes no further fits.
     """
     environment = templates()
+    if other_table:
+        sensitivity = at_random = quality = None
     check_model(model)
     check_options(top, sensitivity)
     table, labels = checked_table(X, known)
@@ -136,6 +140,7 @@ def build(
         made=str(datetime.datetime.now(datetime.timezone.utc).date()) if made is None else str(made),
         ranking_file=str(ranking_file),
         at_random=at_random,
+        other_table=other_table,
     )  # fmt: skip
     return _render(context, environment)
 

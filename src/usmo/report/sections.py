@@ -32,6 +32,12 @@ _SHOWN = 20
 _CLEAR = 0.002
 """Loss of AUC from which a column is said to matter."""
 
+_OTHER_TABLE = (
+    "The model was fitted on another table than this one. Share of positives, threshold and probabilities come from "
+    "that table, and are right here only if the positives have the same share. How well it finds positives here was "
+    "not tried."
+)
+
 _MEASURES = (
     ("Found (recall)", "share of all positives that are marked", pu_recall),
     ("Right (precision)", "share of the marked rows that are positive", pu_precision),
@@ -53,12 +59,15 @@ def learnt(context: ReportContext) -> Section:
         "low": low,
         "high": high,
         "estimated": context.model.prior == "estimate",
+        "other_table": context.other_table,
         "fewest": FEWEST,
         "propensity": getattr(context.model, "propensity_", None),
         "propensity_model": getattr(context.model, "propensity_model_", None),
         "propensity_names": _propensity_names(context),
         "quality": _quality(context),
-        "doubts": doubts(
+        "doubts": [_OTHER_TABLE]
+        if context.other_table
+        else doubts(
             context.model, context.f, counts, held_out_quality(context.model, context.quality), context.at_random
         ),
         "at_random": context.at_random,
@@ -210,11 +219,12 @@ def appendix(context: ReportContext) -> Section:
 def repeat(context: ReportContext) -> Section:
     """Columns, parameters, lines of code, versions and the fingerprint of the data."""
     model, (n, d) = context.model, context.table.shape
+    fit = "# fitted on another table than X" if context.other_table else "model.fit(X, known)"
     return "How to repeat this", {
         "command": str(context.parameters.get("command", "")),
         "code": f"from usmo import {type(model).__name__}\n\n"
         f"# X: the encoded table, {n} × {d}; known: 1 known positive, 0 unlabelled, -1 known negative\n"
-        f"model = {model.__repr__(N_CHAR_MAX=10_000)}\nmodel.fit(X, known)\nscores = model.decision_function(X)",
+        f"model = {model.__repr__(N_CHAR_MAX=10_000)}\n{fit}\nscores = model.decision_function(X)",
         "asked": {str(name): value for name, value in context.parameters.items() if name != "command"},
         "parameters": [(name, repr(value)) for name, value in sorted(model.get_params(deep=False).items())],
         "fingerprint": _fingerprint_lines(context.fingerprint),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
+from collections.abc import Collection
 from functools import cached_property
 from typing import Any
 
@@ -150,7 +151,7 @@ class Desk:
     def add_known(self, fields: Fields) -> Answer:
         """Label rows by their ids; with ``check``, only say what would be done."""
         label, name = int(fields.choice("label", (-1, 1))), self._name(fields)
-        ids = _listed_ids(fields.text("text", LARGEST_IMPORT))
+        ids = _listed_ids(fields.text("text", LARGEST_IMPORT), self._by_id)
         request, check = fields.request(), fields.flag("check")
         kinds = self.review.kinds
         single = {one: self._by_id[one][0] for one in ids if len(self._by_id.get(one, [])) == 1}
@@ -242,10 +243,15 @@ def _entry(entry: Entry) -> Answer:
     return {**shown, "note": clean(entry.note), "how": entry.how, "undo": entry.undoes is not None}
 
 
-def _listed_ids(text: str) -> list[str]:
-    """The ids of a list: the first field of each line, each once."""
+def _listed_ids(text: str, known: Collection[str]) -> list[str]:
+    """The ids of a list: the first field of each line, each once.
+
+    Fields are separated by commas, semicolons or tabs, or lines are ids: whatever gives the most ``known`` ones.
+    """
+    lines = text.splitlines()
     try:
-        fields = [line[0].strip() for line in csv.reader(text.splitlines()) if line]
+        lists = [[line[0] for line in csv.reader(lines, delimiter=mark) if line] for mark in ",;\t"]
     except csv.Error as error:
         raise RequestRefused(400, f"text must be a list of ids, one on each line ({error})") from None
-    return list(dict.fromkeys(one for one in fields if one))
+    found = [list(dict.fromkeys(one.strip() for one in ids if one.strip())) for ids in (*lists, lines)]
+    return max(found, key=lambda ids: sum(one in known for one in ids))

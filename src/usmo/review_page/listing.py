@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from usmo.core.arrays import Index
 from usmo.io import write
+from usmo.io.formulas import without_formulas
 from usmo.io.libraries import polars
 from usmo.review import Entry, Review
 from usmo.review.strategies import by_score
@@ -75,7 +76,7 @@ class Listing:
             frame = frame.rename(clashing).hstack(table)
         if format == "csv":  # which has no lists
             nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
-            frame = frame.drop(nested)
+            frame = without_formulas(frame.drop(nested).to_dict(as_series=False))
         stream = io.BytesIO()
         write(frame, stream, format=format)
         return stream.getvalue()

@@ -78,7 +78,9 @@ USAGE = {
     "bad figure": ("reproduce everything", "'everything' is not one of 'tables', 'figures'"),
     "no folder": (f"{FIXED} --report none/out.html", "--report: there is no folder .*none"),
     "output is a folder": (f"{FIXED} --output .", "--output: . is a folder: give the name of a file"),
-    "output of no format": (f"{FIXED} --output out.xyz", "--output: unknown file type of 'out.xyz': accepted are"),
+    "output of no format": (
+        f"{FIXED} --output out.xyz", r"--output: unknown file type of 'out.xyz': accepted are .*, .parquet and .xlsx \("
+    ),
     "output of a read format": (f"{FIXED} --output out.npz", "npz files cannot be written: accepted are csv, tsv"),
     "output over the table": (f"{FIXED} --output ./t.csv", "./t.csv is the input already: give another file"),
     "two files in one": (f"{FIXED} --report o --model o", "--model: o is the file of --report already"),
@@ -93,6 +95,9 @@ TABLES = {
     "misspelt id column": (GOOD, f"{RANK} --id-column idd", r"--id-column: no column 'idd' .*did you mean 'id'\?"),
     "misspelt ignored column": (GOOD, f"{RANK} --ignore jobs", "--ignore: no column 'jobs'"),
     "misspelt positive": (GOOD, "rank t.csv --label-column known --positive yse", r"did you mean 'yes'\? .*20"),
+    "positive and negative": (GOOD, f"{RANK} --negative Yes", "'yes' and 'Yes' in column 'known' mean the same"),
+    "positive is missing": (GOOD, "rank t.csv --label-column known --positive NA", "'NA' stands for a missing value, .*"
+                            "not known to be positive: write another word"),
     "no such positive": (GOOD, "rank t.csv --label-column known --positive 2", "no row has '2' in column 'known'"),
     "all rows positive": ({"t.csv": table(known=60)}, RANK, "all 60 rows have 'yes' in column 'known'"),
     "no row labelled": ({"t.csv": table(known=0)}, RANK, r"no row has 'yes' .*values: all missing"),

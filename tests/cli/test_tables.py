@@ -5,8 +5,9 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+import xlsxwriter
 
-from tests.cli.command_line import called, rows_of
+from tests.cli.command_line import called, program, rows_of
 from usmo.cli import main
 from usmo.cli.task import row_names
 from usmo.io import Sheet, read
@@ -123,3 +124,37 @@ def test_whole_numbers_beyond_64_bits_name_the_rows(tmp_path, capfd, first, kind
 
 def test_ids_beside_missing_ones_stay_whole():
     assert row_names(Sheet(pl.DataFrame({"id": [2**62, None]})), "id") == [str(2**62), ""]
+
+
+def test_remarks_on_labels_are_complete_beside_known_negatives_and_can_be_pasted():
+    def said(values, negative=None, **options):
+        sheet = Sheet(pl.DataFrame({"y": values}))
+        kinds = label_kinds(sheet, "y", "yes", negative)
+        return label_remarks(sheet, "y", "yes", negative, kinds, **options)
+
+    assert said(["yes", "no", "maybe"], "no") == ["y: 'maybe' (1 row) count as unlabelled"]
+    assert said(["yes", "not relevant", None])[0].endswith("--negative 'not relevant'")
+    assert said(["yes", "no", "maybe", None], others="negative") == [
+        "y: 1 row without a value count as negative",
+        "y: 'no' (1 row), 'maybe' (1 row) count as negative",
+    ]
+    assert said(["yes", "no"], others="negative") == []
+
+
+def test_a_wide_table_has_a_line_for_its_first_columns(tmp_path, capfd):
+    columns = {f"c{k}": [(i * (k + 3)) % 17 for i in range(60)] for k in range(100)}
+    pl.DataFrame({**columns, "known": ["yes" if i < 20 else "" for i in range(60)]}).write_csv(tmp_path / "t.csv")
+    said = said_by(capfd, "rank", tmp_path / "t.csv", *FIXED, "--dry-run")
+    assert len(said.splitlines()) < 30
+    assert "and 80 more columns" in said
+
+
+def test_a_quiet_command_hides_what_the_reader_of_workbooks_remarks(tmp_path):
+    rows = [{"x": 1.5 if i % 2 else "a", "z": i % 7, "known": "yes" if i < 20 else ""} for i in range(60)]
+    with xlsxwriter.Workbook(tmp_path / "t.xlsx") as book:
+        sheet = book.add_worksheet()
+        for i, cells in enumerate([["x", "z", "known"], *(list(row.values()) for row in rows)]):
+            for j, cell in enumerate(cells):
+                sheet.write(i, j, True if (i, j) == (9, 0) else cell)
+    done = program("rank", tmp_path / "t.xlsx", *FIXED, "--dry-run", "--quiet")
+    assert (done.returncode, done.stderr) == (0, b"")

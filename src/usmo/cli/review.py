@@ -15,6 +15,7 @@ from usmo.cli.options import TableOptions
 from usmo.cli.outputs import check_targets
 from usmo.cli.task import excluded_columns, read_sheet, row_names
 from usmo.io import labels
+from usmo.io.labels import label_remarks
 from usmo.review import BackgroundRefit, Review, Store
 from usmo.review.fingerprint import fingerprint
 from usmo.system.extras import load_extra
@@ -54,6 +55,8 @@ def review(
         listening = serving.bound_socket(host, port)
         features = feature_sheet(sheet, table, excluded_columns(table.roles))
         messages.say(f"{table.source}: {len(kinds):,} rows, {(kinds == 1).sum():,} known positives")
+        for remark in label_remarks(sheet, table.label_column, table.positive, table.negative, kinds):
+            messages.say(f"  {remark}")
         mark = fingerprint(sheet.drop([table.label_column]), kinds)
         with Store(path, mark) as own, interrupts.calling(own.end):
             one = Review(

@@ -17,9 +17,9 @@ from usmo.cli.features import encoder_of, feature_sheet
 from usmo.cli.messages import Messages, put_json
 from usmo.cli.options import TableOptions
 from usmo.cli.outputs import Outputs, check_targets
-from usmo.cli.task import excluded_columns, read_sheet
+from usmo.cli.task import excluded_columns, read_sheet, say_columns
 from usmo.io import TableError
-from usmo.io.labels import label_kinds, labels
+from usmo.io.labels import label_kinds, label_remarks, labels
 from usmo.review.encoding import encoded
 from usmo.review.fingerprint import fingerprint
 from usmo.review.runs import FinishedRuns
@@ -78,8 +78,12 @@ def _read(table: TableOptions, messages: Messages) -> tuple[Any, np.ndarray]:
     features = feature_sheet(sheet, table, excluded_columns(table.roles))
     encoder, X = encoded(features, encoder_of(table))
     messages.say(f"{table.source}: {len(truth):,} rows, {truth.sum():,} positive")
-    for line in [] if encoder is None else encoder.summary():
-        messages.say(f"  {line}")
+    if encoder is not None:
+        say_columns(messages, encoder)
+    for remark in label_remarks(
+        sheet, table.label_column, table.positive, None, truth.astype(np.int8), others="negative"
+    ):
+        messages.say(f"  {remark}")
     return X, truth
 
 

@@ -26,6 +26,9 @@ from usmo.system.words import quantity
 _CANDIDATES = ("forest+rbf", "forest", "rbf", "linear")
 """Kernels that --kernel auto compares, the best on average first."""
 
+_MOST_LINES, _FEW_LINES = 60, 20
+"""Columns up to which each has a line of its own, and how many of more have one."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -132,8 +135,16 @@ def describe_table(messages: Messages, source: str, counts: dict[str, int], enco
     width = len(encoder.get_feature_names_out())
     shown = ", ".join(quantity(n, name.removesuffix("s").replace("_", " ")) for name, n in counts.items())
     messages.say(f"{source}: {shown}, {quantity(width, 'numeric column')}")
-    for line in encoder.summary():
+    say_columns(messages, encoder)
+
+
+def say_columns(messages: Messages, encoder: TableEncoder) -> None:
+    """Say how columns were encoded, of a wide table the first ones."""
+    lines = encoder.summary()
+    for line in lines if len(lines) <= _MOST_LINES else lines[:_FEW_LINES]:
         messages.say(f"  {line}")
+    if len(lines) > _MOST_LINES:
+        messages.say(f"  and {quantity(len(lines) - _FEW_LINES, 'more column', 'more columns')}")
 
 
 def row_names(sheet: Sheet, id_column: str | None) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from usmo.columns.frames import ColumnValues, FrameView, as_text
 from usmo.columns.scaling import standardise
-from usmo.columns.schema import Schema, number_rows, width
+from usmo.columns.schema import Schema, number_rows, raise_together, width
 from usmo.columns.tails import compressed
 from usmo.columns.vectors import vector_block
 from usmo.columns.words import joined_texts, text_block
@@ -22,6 +22,9 @@ from usmo.system.caller import warn
 _CATEGORY_ENTRY = 0.5**0.5
 """Two rows of different categories differ by this in two output columns: their distance is √(½ + ½) = 1, as that of
 true and false."""
+
+_UNREAD_COLUMNS = 10
+"""Columns with cells that cannot be read, as far as a warning names them."""
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Rows, columns and values."""
@@ -59,15 +62,16 @@ def encode(
         if numeric:
             for rows, columns, numbers in _number_entries(numeric, by_name, firsts, view):
                 yield rows, columns, numbers * scale
-    if problems:
-        raise TableError("; ".join(problems))
+    raise_together(problems)
     for schema in schemas:
         if schema["kind"] == "text" and schema["joined"]:
             block = text_block(schema, joined_texts([texts[name] for name in schema["joined"]])).tocoo()
             yield block.row, block.col + firsts[schema["name"]], block.data
     if unread:
+        more = f"; and in {len(unread) - _UNREAD_COLUMNS:,} more columns" if len(unread) > _UNREAD_COLUMNS else ""
         warn(
-            f"cells that are not like their column in the training table count as missing: {'; '.join(unread)}",
+            "cells that are not like their column in the training table count as missing: "
+            f"{'; '.join(unread[:_UNREAD_COLUMNS])}{more}",
             topic="cells-that-cannot-be-read",
         )
 

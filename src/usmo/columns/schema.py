@@ -35,6 +35,9 @@ _FORCED = {
 }  # fmt: skip
 """The kind, and the notation or decimal mark, that one of the words above gives to a column."""
 
+_PROBLEMS = 10
+"""Columns that cannot be used, as far as an error names them."""
+
 Schema = dict[str, Any]
 
 
@@ -89,8 +92,7 @@ def column_schemas(view: FrameView, choice: Choice) -> list[Schema]:
                 schemas[name] = made
         if numeric:
             schemas.update({schema["name"]: schema for schema in _number_schemas(numeric, view, problems)})
-    if problems:
-        raise TableError("; ".join(problems))
+    raise_together(problems)
     if texts:
         found = text_schemas(texts, "hash" if choice.text == "hash" else "tfidf")
         unused = [_ignored(name, "text without words") for name in texts]
@@ -160,6 +162,13 @@ def _given_numbers(name: str, values: ColumnValues, view: FrameView, kind: str, 
     return _Numeric(name, ColumnValues(kind, found.numbers), found, True)
 
 
+def raise_together(problems: list[str]) -> None:
+    """Raise an error that names the first problems, if there are any."""
+    if problems:
+        more = f"; and {len(problems) - _PROBLEMS:,} more" if len(problems) > _PROBLEMS else ""
+        raise TableError("; ".join(problems[:_PROBLEMS]) + more)
+
+
 def past(name: str) -> str:
     """How to go on without a column."""
     return f"give it another kind, or leave it out with --kind {short(name)}=ignore"
@@ -225,7 +234,7 @@ def number_rows(names: list[str], columns: list[Any], view: FrameView) -> np.nda
         column, row = np.argwhere(np.isinf(X))[0]
         raise TableError(
             f"{cell(view, int(row), float(X[column, row]), names[column])} is infinite: write a finite number, leave "
-            f"it empty, or leave the column out with --ignore {short(names[column])}"
+            f"it empty, or fit without the column (--ignore {short(names[column])})"
         )
     return X
 

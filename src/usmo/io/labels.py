@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections import Counter
 from typing import Any
 
@@ -28,9 +29,20 @@ def labels(sheet: Sheet, column: str, positive: str, negative: str | None = None
 
     It is an error if no row is positive, none is unlabelled, or none is negative although a value is given for that.
     """
+    for value, word in ((positive, "positive"), (negative, "negative")):
+        if value is not None and _is_missing(value):
+            raise TableError(
+                f"{value!r} stands for a missing value, and a row without a value in column {column!r} is not known to "
+                f"be {word}: write another word for these rows in {sheet.source}"
+            )
+    if negative is not None and _meaning(positive) == _meaning(negative):
+        raise TableError(
+            f"{positive!r} and {negative!r} in column {column!r} mean the same: known negatives need another value "
+            "than known positives"
+        )
     kinds = label_kinds(sheet, column, positive, negative)
     for value, kind in ((positive, 1), (negative, -1)):
-        if value is not None and (not (kinds == kind).any() or _is_missing(value)):
+        if value is not None and not (kinds == kind).any():
             counts = value_counts(sheet, column)
             shown = ", ".join(f"{quote(text)} in {n:,} rows" for text, n in list(counts.items())[:_SHOWN])
             more = f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
@@ -57,8 +69,19 @@ def value_counts(sheet: Sheet, column: str) -> dict[str, int]:
     return {f"{value:g}" if isinstance(value, float) else str(value): n for value, n in counts.most_common()}
 
 
-def label_remarks(sheet: Sheet, column: str, positive: str, negative: str | None, kinds: np.ndarray) -> list[str]:
-    """What the values of the label column were taken for, where that is not plain; likely typos and negatives."""
+def label_remarks(
+    sheet: Sheet,
+    column: str,
+    positive: str,
+    negative: str | None,
+    kinds: np.ndarray,
+    *,
+    others: str = "unlabelled",
+) -> list[str]:
+    """What the values of the label column were taken for, where that is not plain; likely typos and negatives.
+
+    ``others`` is what rows with other values are: unlabelled, or negative if the column has the label of every row.
+    """
     values = sheet.column(column).tolist()
     spelled: dict[int, Counter[str]] = {kind: Counter() for kind in (1, 0, -1)}
     for value, kind in zip(values, kinds.tolist(), strict=True):
@@ -66,30 +89,34 @@ def label_remarks(sheet: Sheet, column: str, positive: str, negative: str | None
             spelled[kind][f"{value:g}" if isinstance(value, float) else str(value)] += 1
     remarks = []
     for kind, word, given in ((1, "positive", positive), (-1, "negative", negative)):
-        others = {text: n for text, n in spelled[kind].items() if text != given}
-        if others and set(others) != {"true", "True"}:
-            remarks.append(f"{column}: {_rows(others)} count as {word}, as {given!r} does")
+        spellings = {text: n for text, n in spelled[kind].items() if text != given}
+        if spellings and set(spellings) != {"true", "True"}:
+            remarks.append(f"{column}: {_rows(spellings)} count as {word}, as {given!r} does")
     rest = spelled[0]
     typos = {text: n for text, n in rest.items() if negative != text and _is_typo(text, positive)}
     if typos:
-        remarks.append(f"{column}: {_rows(typos)} count as unlabelled; misspelt {positive!r}? Then correct them")
+        remarks.append(f"{column}: {_rows(typos)} count as {others}; misspelt {positive!r}? Then correct them")
     rest = Counter({text: n for text, n in rest.items() if text not in typos})
+    empty = int(np.count_nonzero(kinds == 0)) - sum(rest.values()) - sum(typos.values())
+    if others == "negative":
+        gaps = [f"{column}: {empty:,} {'row' if empty == 1 else 'rows'} without a value count as negative"]
+        return [
+            *remarks,
+            *(gaps if empty else []),
+            *([f"{column}: {_rows(rest)} count as negative"] if len(rest) > 1 else []),
+        ]
     if not rest:
         return remarks
-    unlabelled = int(np.count_nonzero(kinds == 0))
     likely = [text for text, _ in rest.most_common() if _meaning(text) in (0.0, -1.0) or text.lower() in _NEGATIVE]
-    if negative is None and sum(rest.values()) + sum(typos.values()) < unlabelled:
+    if negative is None and empty:
         first = (likely or [rest.most_common(1)[0][0]])[0]
         remarks.append(
             f"{column}: {_rows(rest)} count as unlabelled, as empty cells do; if they are known negatives, say so "
-            f"with --negative {first}"
+            f"with --negative {shlex.quote(first)}"
         )
-    elif len(rest) > 1:
-        hint = (
-            f"; {likely[0]!r} may mean known negatives: --negative {likely[0]}"
-            if likely and negative is None
-            else ""
-        )
+    elif len(rest) > 1 or negative is not None:
+        is_hint = likely and negative is None
+        hint = f"; {likely[0]!r} may mean known negatives: --negative {shlex.quote(likely[0])}" if is_hint else ""
         remarks.append(f"{column}: {_rows(rest)} count as unlabelled{hint}")
     return remarks
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from usmo.system.extras import load_extra
+
+_UNHEARD = logging.NullHandler()
 
 
 def polars() -> Any:
@@ -20,6 +23,8 @@ def charset_normalizer() -> Any:
 
 
 def fastexcel() -> Any:
+    # without a handler of the program, Python would print its remarks on the types of columns
+    logging.getLogger("fastexcel").addHandler(_UNHEARD)
     return load_extra("fastexcel", "workbooks are read with fastexcel", "tables")
 
 

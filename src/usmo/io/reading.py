@@ -195,5 +195,5 @@ def _check_finite(sheet: Sheet) -> None:
         more = f" and in {len(found) - _NAMED} more columns" if len(found) > _NAMED else ""
         options = " ".join(f"--ignore {short(name)}" for _, name in found[:_NAMED])
         raise TableError(
-            f"{sheet.source}: {named}{more}: write a finite number, or leave it empty, or leave out {options}"
+            f"{sheet.source}: {named}{more}: write a finite number, or leave it empty, or fit without it ({options})"
         )

@@ -17,6 +17,7 @@ from usmo.system.atomic import write_whole
 from usmo.system.terminal import printable
 
 _WRITABLE = ("csv", "tsv", "parquet", "jsonl", "xlsx")
+_ENDINGS = ".csv .tsv .jsonl (each also with .gz or .zst), .parquet and .xlsx"
 _READ_ONLY = (".xls", ".xlsb", ".xlsm", ".ods")
 """Endings of workbooks that are read, but not written."""
 
@@ -71,7 +72,10 @@ def output_file_type(target: str | os.PathLike[str] | BinaryIO, format: str | No
     """Name, format and compression of a file to write; an error if ``write`` does not support the format."""
     path = target if isinstance(target, str | os.PathLike) else getattr(target, "name", "")
     name = "standard output" if target == "-" else os.fspath(path)
-    format, compression = file_type("csv" if target == "-" and format is None else format, name)
+    try:
+        format, compression = file_type("csv" if target == "-" and format is None else format, name)
+    except TableError as error:
+        raise TableError(f"{str(error).partition(': ')[0]}: accepted are {_ENDINGS}") from None
     if format not in _WRITABLE or name.lower().endswith(_READ_ONLY):
         raise TableError(f"{format} files cannot be written: accepted are {', '.join(_WRITABLE)}, got {name!r}")
     return name, format, compression

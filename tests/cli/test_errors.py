@@ -131,6 +131,9 @@ TABLES = {
     "only useless columns": (GOOD, f"{RANK} --ignore age --ignore job", "id: ignored, text with 60"),
     "more folds than positives": ({"t.csv": table(known=1)}, "select t.csv --label-column known --positive yes "
                                   "--prior 0.2 --folds 5", "at least 2 labelled positives"),
+    "parameters as options": (GOOD, f"{RANK} --prior 0.2 --scenario censored",
+                              "usmo: --prior must be at least 0.3333 with --scenario censored,"),
+    "two parameters as options": (GOOD, f"{RANK} --propensity estimate", "--propensity estimate needs --scenario cens"),
     "nothing on stdin": ({}, RANK.replace("t.csv", "-"), "standard input is empty"),
 }  # fmt: skip
 

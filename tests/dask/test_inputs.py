@@ -97,3 +97,20 @@ def test_text_labels_warn_and_missing_ones_are_unlabelled(client):
         .predict(dd.from_pandas(pd.DataFrame(X), npartitions=2))
     )
     assert predicted.name == "class"
+
+
+def test_weights_count_in_the_share_of_labelled_rows_and_of_negatives(client):
+    X, y = random_rows()
+    light = np.where(y == 1, 0.1, 1.0)
+    share = float(light[y == 1].sum() / light.sum())
+    prior = 0.5 * (share + y.mean())
+    options = {"scenario": "censored", "lam": 1e-2}
+    model = LinearPUSVC(prior, **options).fit(lazy(X), lazy(y), light)
+    assert_equal_models(model, usmo.LinearPUSVC(prior, **options).fit(X, y, light), X)
+    with pytest.raises(ValueError, match="prior must be at least"):
+        LinearPUSVC(prior, **options).fit(lazy(X), lazy(y))
+    kinds, heavy = y.astype(int), np.ones(len(y))
+    kinds[-40:] = -1
+    heavy[-40:] = 3.0
+    model = LinearPUSVC(0.3, lam=1e-2).fit(lazy(X), lazy(kinds), heavy)
+    assert model.eta_ == pytest.approx(usmo.LinearPUSVC(0.3, lam=1e-2).fit(X, kinds, heavy).eta_)

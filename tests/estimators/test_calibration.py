@@ -90,6 +90,9 @@ def test_mean_probability_is_the_prior_where_many_rows_have_the_same_value():
     found = calibrated(np.full(50, 0.5), tied, 0.2, ones[:50], ones)
     assert found(tied).mean() == pytest.approx(0.2, abs=1e-9)
     assert found.offset < 0
+    spread = np.random.default_rng(0).normal(-0.5, 1.0, 400)
+    many = calibrated(spread[spread > 0], spread, float(np.mean(spread > 0)), 1e6 * ones[spread > 0], 1e6 * ones)
+    assert many.offset == 0
 
 
 def test_the_offset_of_probabilities_is_kept_in_a_file(tmp_path):

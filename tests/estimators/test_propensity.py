@@ -265,3 +265,16 @@ def test_two_different_labelled_rows_of_which_one_is_also_unlabelled_are_enough(
     model = PUSVC(0.5, scenario="censored", propensity="estimate").fit(X, np.arange(85) < 20)
     assert model.certificate_.relative_gap < 1e-3
     assert np.isfinite(model.propensity_).all()
+
+
+@pytest.mark.parametrize("lam", ["cv", 0.01])
+def test_probabilities_and_reference_have_the_propensities(lam):
+    X, positive, y, e = by_column(800, seed=2)
+    model = LinearPUSVC(scenario="censored", lam=lam).fit(X, y, propensity=e)
+    share = 1.0 / e[y == 1]
+    assert model.reference_.n_labelled == pytest.approx(share.sum() ** 2 / (share @ share))
+    chance = np.clip(model.predict_proba(X)[:, 1], 1e-6, 1 - 1e-6)
+    loss = -np.mean(np.log(np.where(positive, chance, 1 - chance)))
+    fixed = LinearPUSVC(scenario="censored", lam=model.lam_).fit(X, y, propensity=e).predict_proba(X)[:, 1]
+    fixed = np.clip(fixed, 1e-6, 1 - 1e-6)
+    assert loss == pytest.approx(-np.mean(np.log(np.where(positive, fixed, 1 - fixed))), abs=0.03)

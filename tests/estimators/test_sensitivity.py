@@ -51,3 +51,11 @@ def test_refits_keep_what_the_fit_chose_and_write_no_checkpoint(table, tmp_path)
     assert (copy.prior, copy.lam) == (model.prior_, model.lam_)
     assert copy.checkpoint is None
     assert not copy.warm_start
+
+
+def test_weights_count_in_the_labelled_share_of_a_censored_sample(table):
+    X, labelled = table
+    weight = np.where(labelled, 3.0, 1.0)
+    share = 90 / 210
+    model = PUSVC(0.5, lam=0.01, scenario="censored").fit(X, labelled, weight)
+    assert prior_sensitivity(model, X, labelled, count=5, sample_weight=weight).priors[0] == pytest.approx(share)

@@ -14,7 +14,7 @@ _LARGEST = 2.0**53
 """Largest sum of numbers of rows. Greater floats are all integers, and can only be a scale."""
 
 _SMALLEST = 1e-300
-"""Smallest positive weight after scaling."""
+"""Smallest positive weight after scaling, in units of the largest."""
 
 
 def are_counts(weight: Array) -> bool:
@@ -25,12 +25,14 @@ def are_counts(weight: Array) -> bool:
 def scaled(weight: Array) -> Array:
     """Weights whose sums and squares do not overflow: those that are not numbers of rows are divided by the largest.
 
-    A smaller divisor keeps positive weights positive where the largest and the smallest are very far apart.
+    Positive weights stay positive where the largest and the smallest are very far apart.
     """
     if are_counts(weight):
         return weight
-    positive = weight[weight > 0.0]
-    return weight / min(float(positive.max()), float(positive.min()) / _SMALLEST)
+    share = weight / weight.max()
+    if share.min(initial=1.0, where=weight > 0.0) >= _SMALLEST:
+        return share
+    return np.where(weight > 0.0, np.maximum(share, _SMALLEST), 0.0)
 
 
 def row_count(weight: Array) -> float:
@@ -47,3 +49,15 @@ def effective_rows(weight: Array) -> float:
 def effective_size(weight: Array, counts: bool) -> float:
     """The sum of numbers of rows; for other weights the effective number of rows."""
     return float(weight.sum()) if counts or not weight.any() else effective_rows(weight)
+
+
+def masses(weight: Array, propensity: Array | None = None) -> Array:
+    """Weights that sum to the size of the sample (:func:`effective_size`), divided by propensities if there are any."""
+    counts, share = are_counts(weight), weight / weight.max()
+    if propensity is None:
+        size = effective_size(weight if counts else share, counts)
+    else:  # rows of unequal propensity tell less; a number of rows stands for as many of the same propensity
+        single = share / propensity
+        size = float(single.sum()) ** 2 / float(single @ (1.0 / propensity if counts else single))
+        share, size = single, size * float(weight.max()) if counts else size
+    return share * (size / share.sum())

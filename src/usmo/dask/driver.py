@@ -20,6 +20,7 @@ from usmo.estimators.preparation import (
     PRIOR_ROWS,
     Choices,
     choose,
+    not_below,
     refuse_small_prior,
     resolve_eta,
     specification,
@@ -81,7 +82,12 @@ def sample_and_choose(model: Any, table: Partitions, spec: Specification) -> tup
     """A sample of the table, its row numbers, and the prior and λ, given or chosen on the sample."""
     most = max(PRIOR_ROWS, rows_limit(spec)) if model.lam == "cv" else PRIOR_ROWS
     sample, rows = table.sample(most, model.scenario, spec.seed)
-    return sample, rows, choose(sample, spec, model.prior, model.lam)
+    choices = choose(sample, spec, model.prior, model.lam)
+    if choices.interval is None or model.scenario != "censored":
+        return sample, rows, choices
+    mass = _weights(table)
+    prior, interval = not_below(mass[1] / sum(mass.values()), choices.prior, choices.interval)
+    return sample, rows, replace(choices, prior=prior, interval=interval)
 
 
 def cluster_specification(
@@ -91,12 +97,12 @@ def cluster_specification(
     check_class_weight(model.class_weight)
     if propensity is not None or model.propensity is not None:
         raise ValueError("propensity does not work on a cluster")
-    counts, eta = _counts(table), 0.0
+    mass, eta = _weights(table), 0.0
     if model.scenario == "censored" and model.prior != "estimate":
-        refuse_small_prior(model.prior, counts[KINDS.index(1)], counts.sum())
-    if counts[KINDS.index(-1)]:
-        unlabelled = counts.sum() if model.scenario == "censored" else counts[KINDS.index(0)]
-        eta = resolve_eta(model.eta, float(counts[KINDS.index(-1)]), float(unlabelled))
+        refuse_small_prior(model.prior, mass[1], sum(mass.values()))
+    if mass[-1]:
+        unlabelled = sum(mass.values()) if model.scenario == "censored" else mass[0]
+        eta = resolve_eta(model.eta, mass[-1], unlabelled)
         if eta == 1.0:
             raise ValueError("eta must be below 1 on a cluster, got 1: then no unlabelled row is evaluated")
     return replace(specification(model, None, gamma), eta=eta)
@@ -106,13 +112,13 @@ def cluster_attributes(
     table: Partitions, spec: Specification, choices: Choices, fit: Any, certificate: Certificate
 ) -> dict[str, Any]:
     """Fitted attributes of every certified fit, as those of one machine."""
-    eta = spec.eta if _counts(table)[KINDS.index(-1)] else None
+    eta = spec.eta if _weights(table)[-1] else None
     return common_attributes(table.classes, choices, fit, certificate, eta)
 
 
-def _counts(table: Partitions) -> Array:
-    """The numbers of rows of each of the ``KINDS``."""
-    return np.sum([summary.counts for summary in table.summaries], axis=0)
+def _weights(table: Partitions) -> dict[int, float]:
+    """The total weight of each of the ``KINDS``."""
+    return dict(zip(KINDS, np.sum([summary.sums for summary in table.summaries], axis=0).tolist(), strict=True))
 
 
 def refuse_groups(groups: Any) -> None:

@@ -17,6 +17,7 @@ from usmo.core.problem import Problem
 from usmo.core.shards import Partial, Shards
 from usmo.core.solution import PassRecord
 from usmo.core.table import Table
+from usmo.core.weights import masses
 from usmo.dask.cluster import ClusterShards
 from usmo.dask.collections import Block
 from usmo.dask.driver import LinearState, retry_on_loss
@@ -168,7 +169,8 @@ def set_cluster_decision(
         f_p, b, f_u, weight = (np.concatenate([part[k] for part in parts]) for k in range(4))
         # b is proportional to the weights
         values = (f_p, b / b.max()), (f_u, weight / weight.max())
-    set_decision_of_shards(model, sample, shards, *values)
+    on_p, on_u = ((f, masses(weight)) for f, weight in values)
+    set_decision_of_shards(model, sample, shards, on_p, on_u)
 
 
 def _largest(shard: LinearShard) -> Partial:

@@ -39,11 +39,12 @@ KINDS = (1, 0, -1)
 
 
 class BlockSummary(NamedTuple):
-    """What the driver knows of a block: for each kind the rows of positive weight, and their largest weight."""
+    """What the driver knows of a block: for each kind the rows of positive weight, their largest and total weight."""
 
     rows: int
     counts: list[int]
     tops: list[float]
+    sums: list[float]
     is_sparse: bool
 
 
@@ -239,7 +240,8 @@ def _summary(block: Block) -> BlockSummary:
     weight = np.ones(len(block.y)) if block.weight is None else block.weight
     counts = [int(np.count_nonzero(kind)) for kind in kinds]
     tops = [float(weight[kind].max(initial=0.0)) for kind in kinds]
-    return BlockSummary(len(block.y), counts, tops, bool(sparse.issparse(block.X)))
+    sums = [float(weight[kind].sum()) for kind in kinds]
+    return BlockSummary(len(block.y), counts, tops, sums, bool(sparse.issparse(block.X)))
 
 
 def _digest(block: Block) -> str:

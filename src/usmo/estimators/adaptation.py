@@ -28,7 +28,7 @@ from scipy.stats import chi2
 
 from usmo.core.arrays import Array
 from usmo.core.shards import LocalShards
-from usmo.estimators.calibration import Calibration, ShiftedCalibration, masses, shifted
+from usmo.estimators.calibration import Calibration, ShiftedCalibration, shifted
 from usmo.estimators.threshold import ValueShard, threshold_at_prior
 from usmo.system.caller import warn
 
@@ -76,7 +76,7 @@ class Reference:
 
 
 def reference(model: Any, on_p: tuple[Array, Array], on_u: tuple[Array, Array]) -> Reference:
-    """The reference of a model from decision values and weights of P and U."""
+    """The reference of a model from decision values and masses of P and U."""
     prior = float(model.prior_)
     low, high = getattr(model, "prior_interval_", None) or (prior, prior)
     return Reference(
@@ -85,8 +85,8 @@ def reference(model: Any, on_p: tuple[Array, Array], on_u: tuple[Array, Array]) 
         float(high),
         decision_quantiles(*on_p),
         decision_quantiles(*on_u),
-        float(masses(on_p[1]).sum()),
-        float(masses(on_u[1]).sum()),
+        float(on_p[1].sum()),
+        float(on_u[1].sum()),
         float(model.scenario == "censored"),
     )
 

@@ -25,7 +25,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from usmo.core.arrays import Array
-from usmo.core.weights import are_counts, effective_size
+from usmo.core.weights import are_counts
 
 _STEPS = 40
 """Slopes tried on each side."""
@@ -70,9 +70,8 @@ def shifted(calibration: Calibration, shift: float, log_odds: float) -> ShiftedC
     return ShiftedCalibration(calibration.above, calibration.below, calibration.offset, shift, log_odds)
 
 
-def calibrated(d_p: Array, d_u: Array, prior: float, w_p: Array, w_u: Array) -> Calibration:
-    """The slopes with the largest likelihood, and c, from decision values and weights of P and U."""
-    m_p, m_u = masses(w_p), masses(w_u)
+def calibrated(d_p: Array, d_u: Array, prior: float, m_p: Array, m_u: Array) -> Calibration:
+    """The slopes with the largest likelihood, and c, from decision values and masses of P and U."""
     scale = max(float(np.average(np.abs(d_u), weights=m_u)), _FLAT)
     z_p, m_p = _binned(d_p / scale, m_p)
     z_u, m_u = _binned(d_u / scale, m_u)
@@ -92,8 +91,8 @@ def calibrated(d_p: Array, d_u: Array, prior: float, w_p: Array, w_u: Array) -> 
     likelihood = total[0][:, None] + total[1][None, :] - 0.5 * n_u * miss**2 / (prior * (1.0 - prior))
     best = np.unravel_index(int(np.argmax(likelihood)), likelihood.shape)
     above, below = float(slopes[best[0]]), float(slopes[best[1]])
-    offset = 0.0
-    if np.abs(miss).min() > 2.0 * math.sqrt(prior * (1.0 - prior) / n_u):  # two standard errors
+    offset, error = 0.0, 2.0 * math.sqrt(prior * (1.0 - prior) / n_u)
+    if miss.min() > error or miss.max() < -error:
         offset = _offset(np.where(z_u > 0, above, below) * z_u, m_u / n_u, prior)
     return Calibration(above / scale, below / scale, offset)
 
@@ -102,14 +101,6 @@ def _offset(log_odds: Array, share: Array, prior: float) -> float:
     """What to add to the log odds of U for a mean probability of π."""
     low, high = (float(logit(prior)) - bound for bound in (log_odds.max(), log_odds.min()))
     return float(brentq(lambda offset: float(expit(log_odds + offset) @ share) - prior, low - 1.0, high + 1.0))
-
-
-def masses(weight: Array) -> Array:
-    """Weights that sum to the size of the sample. Integer weights are numbers of equal rows."""
-    counts = are_counts(weight)
-    share = weight / weight.max()
-    size = effective_size(weight if counts else share, counts)
-    return share * (size / share.sum())
 
 
 def copies(weight: Array) -> Array:

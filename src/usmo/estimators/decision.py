@@ -10,6 +10,7 @@ import numpy as np
 from usmo.core.arrays import Array, Index
 from usmo.core.shards import LocalShards, Shards
 from usmo.core.table import Table
+from usmo.core.weights import masses
 from usmo.estimators.adaptation import reference
 from usmo.estimators.calibration import calibrated, copies
 from usmo.estimators.fit_warnings import fit_precision, warn_if_constant, warn_if_indivisible
@@ -42,8 +43,6 @@ def set_decision(
     """
     (rows, f_p), (sample, f_u) = on_p, on_u
     w_p, w_u = table.sample_weight(rows), table.sample_weight(sample)
-    if table.propensity is not None:
-        w_p = w_p / table.propensity[rows]
     values = LocalShards(ValueShard(f_u, w_u / w_u.max()))
     if correct is None:
         every = slice(None, None, 1 + len(f_u) // CALIBRATED_U)
@@ -55,7 +54,12 @@ def set_decision(
         f_p, f_u = corrected(
             correct, (rows, f_p, table.sample_weight(rows)), (sample, f_u, table.sample_weight(sample))
         )
-    set_decision_of_shards(model, table, values, (f_p, w_p), (f_u, w_u))
+    set_decision_of_shards(model, table, values, (f_p, labelled_masses(table, rows, w_p)), (f_u, masses(w_u)))
+
+
+def labelled_masses(table: Table, rows: Index, weight: Array) -> Array:
+    """The masses of labelled positives of these weights, with their propensities."""
+    return masses(weight, None if table.propensity is None else table.propensity[rows])
 
 
 def corrected_part(size: int) -> slice:
@@ -71,7 +75,7 @@ def corrected(correct: Correction, *parts: tuple[Index, Array, Array]) -> list[A
 
 
 def set_decision_of_shards(model: Any, table: Table | None, shards: Shards, on_p: Values, on_u: Values) -> None:
-    """The same from shards of :class:`ValueShard`, and f and weights of some rows of P and U.
+    """The same from shards of :class:`ValueShard`, and f and masses of some rows of P and U.
 
     ``table`` is the table or sample that λ was chosen on; it is not used, and may be None, if λ was given. If λ was
     chosen, calibration uses the held-out decision values of the cross-validation. The reference of ``adapt`` has the
@@ -90,9 +94,10 @@ def set_decision_of_shards(model: Any, table: Table | None, shards: Shards, on_p
     if selection is not None and table is not None:
         is_p = np.isin(selection.rows, table.labelled)
         is_u = np.isin(selection.rows, table.sample(model.scenario))
-        weight = selection.weight
-        on_p, on_u = ((selection.held_out[which], weight[which]) for which in (is_p, is_u))
+        f, rows, weight = selection.held_out, selection.rows, selection.weight
+        on_p = f[is_p], labelled_masses(table, rows[is_p], weight[is_p])
+        on_u = f[is_u], masses(weight[is_u])
     t = model.threshold_
-    on_p, on_u = ((f - t, weight) for f, weight in (on_p, on_u))
+    on_p, on_u = ((f - t, mass) for f, mass in (on_p, on_u))
     model.calibration_ = calibrated(on_p[0], on_u[0], model.prior_, on_p[1], on_u[1])
     model.reference_ = reference(model, on_p, on_u)

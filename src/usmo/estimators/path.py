@@ -66,6 +66,8 @@ def path(
         raise ValueError("propensity='estimate' rests on one prior: give it to the estimator, not as priors")
     lams = [float(lam) for lam in lams]
     first = clone(estimator)
+    if priors is not None:
+        first.set_params(prior="estimate")  # its own is not used
     for lam in lams:
         first.set_params(lam=lam)._validate_params()
     table = prepare_table(first, X, y, sample_weight, propensity, groups)
@@ -77,7 +79,8 @@ def path(
         given, values = Choices(0.5, 1.0), [float(prior) for prior in priors]
     for prior in values:
         clone(estimator).set_params(prior=prior)._validate_params()
-        check_prior(prior, table, spec.scenario)
+        if table.propensity is None:
+            check_prior(prior, table, spec.scenario)
     grid = [(prior, lam) for prior in values for lam in lams]
     problems = [table.problem(prior, lam, spec.risk) for prior, lam in grid]
     table = with_trees(table, problems[0], spec) if problems else table

@@ -81,6 +81,8 @@ def prepare_table(
     if getattr(model, "propensity", None) == "estimate":
         propensity_columns(model.propensity_columns, model)
         refuse_few(table)
+    if model.prior != "estimate":
+        check_prior(float(model.prior), table, model.scenario)
     return table if propensity is None else table.with_propensity(propensity, model.scenario)
 
 
@@ -237,7 +239,6 @@ def choose(table: Table, spec: Specification, prior: Any, lam: Any) -> Choices:
         value, interval = table.implied_prior, None
     else:
         value, interval = (float(prior), None) if prior != "estimate" else estimate_prior(table, spec)
-        check_prior(value, table, spec.scenario)
     if lam != "cv":
         return Choices(value, default_lam(table, spec) if lam == "auto" else float(lam), interval)
     announce(LAMBDA)
@@ -305,11 +306,15 @@ def estimate_prior(table: Table, spec: Specification) -> tuple[float, tuple[floa
     groups = None if table.groups is None else table.groups[rows]
     is_labelled = np.isin(rows, table.labelled)
     estimate = Consensus(scenario=spec.scenario, random_state=spec.seed).fit(X, is_labelled, weight, groups=groups)
-    share, least = 1.0, 0.0
-    if spec.scenario == "censored":  # the prior refers to all rows, labelled negatives included
-        mass = float(table.sample_weight(table.rows).sum())
-        share, least = (float(table.sample_weight(part).sum()) / mass for part in (both, table.labelled))
-    # a sample may hold a smaller share of labelled positives than the table
-    found = estimate.interval_[0], estimate.prior_, estimate.interval_[1]
-    low, value, high = (max(share * float(each), least) for each in found)
-    return value, (low, high)
+    if spec.scenario != "censored":
+        return float(estimate.prior_), estimate.interval_
+    # the prior refers to all rows, labelled negatives included
+    mass = float(table.sample_weight(table.rows).sum())
+    share, least = (float(table.sample_weight(part).sum()) / mass for part in (both, table.labelled))
+    low, high = estimate.interval_
+    return not_below(least, share * float(estimate.prior_), (share * low, share * high))
+
+
+def not_below(least: float, prior: float, interval: tuple[float, float]) -> tuple[float, tuple[float, float]]:
+    """A prior that was estimated on a sample, which may hold a smaller share of labelled positives than the table."""
+    return max(prior, least), (max(interval[0], least), max(interval[1], least))

@@ -62,7 +62,9 @@ def prior_sensitivity(
     prior, y = float(model.prior_), np.asarray(labels).astype(int)
     unlabelled = y == 0
     n_p, n_u, n_n = (int(np.count_nonzero(y == kind)) for kind in (1, 0, -1))
-    chosen = _priors_around(model, count, n_p / len(y)) if priors is None else np.asarray(priors, dtype=np.float64)
+    if priors is None:
+        priors = _priors_around(model, count, float(np.average(y == 1, weights=sample_weight)))
+    chosen = np.asarray(priors, dtype=np.float64)
     values = np.unique([checked_prior(value) for value in chosen])
     if top is None:
         top = max(1, round(expected_positives(prior, n_p, n_u, model.scenario, n_n)))

@@ -11,6 +11,7 @@ import numpy as np
 from usmo.core.arrays import Array
 from usmo.core.dual import loss as unlabelled_loss
 from usmo.core.labels import ClassWeight, Risk, check_class_weight, labelled_propensity
+from usmo.core.weights import scaled
 from usmo.metrics.sample import (
     PUSample,
     above_threshold,
@@ -271,7 +272,7 @@ def prior_threshold(f_u: Any, prior: float, *, sample_weight: Any = None) -> flo
     """
     prior = checked_prior(prior)
     f = checked_values(f_u, "f_u")
-    weight = checked_weights(f, sample_weight)
+    weight = scaled(checked_weights(f, sample_weight))
     if not weight.sum() > 0:
         raise ValueError("f_u must hold at least one row of positive weight, got none")
     values, group = np.unique(f[weight > 0], return_inverse=True)

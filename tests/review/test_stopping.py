@@ -81,6 +81,12 @@ def test_rules_with_a_promise_keep_it_on_good_rankings(name):
     assert np.mean([result.saved for result in results]) > 0.05
 
 
+def test_nothing_is_left_when_every_row_is_reviewed():
+    done = what_is_left(course(60, list(range(30)), 60), 0.95)
+    assert (done.estimate, done.low, done.high, done.confidence) == (0.0, 0, 0, 1.0)
+    assert done.sentence == "every row is reviewed: no positive is left"
+
+
 def test_what_is_left_shrinks_to_nothing():
     early, late = (what_is_left(course(500, list(range(30)), t), 0.95) for t in (100, 450))
     assert early.high > late.high

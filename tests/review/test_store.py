@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from usmo.review import Store, StoreError
+from usmo.review.decisions import Decisions
 from usmo.review.fingerprint import fingerprint
 
 WRITER = """
@@ -51,6 +52,13 @@ def test_a_control_row_that_comes_up_again_keeps_its_decision(path):
         assert [(entry.row, entry.how) for entry in store.decisions()] == [(3, "control")]
         assert [entry.how for entry in store.undo()] == ["control"]
         assert store.decisions() == []
+        decisions = Decisions(np.zeros(5, dtype=np.int8), np.arange(5))
+        decisions.replay(store.history())
+        assert not decisions.again  # the decision was taken back
+        store.record([3], [-1], how="control")
+        store.record([3], [-1], how="again")
+        decisions.replay(store.history())
+        assert decisions.again == {3}
 
 
 def test_the_file_has_the_view_of_decisions_that_older_versions_read(path):

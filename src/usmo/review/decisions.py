@@ -41,7 +41,8 @@ class Decisions:
         for entry in entries:
             self.seen = max(self.seen, entry.seq)
             if entry.how == AGAIN:
-                self.again.add(entry.row)
+                if entry.row in self._first:  # else the decision was taken back
+                    self.again.add(entry.row)
                 continue
             self.kinds[entry.row] = entry.label
             self.last[entry.row] = entry

@@ -19,7 +19,7 @@ class Remaining:
     ``estimate`` is an indication, from the model's scores or, if random rows were audited, from these; None before some
     50 rows are reviewed. ``low`` and ``high`` bound the number with the confidence given: without an assumption if
     ``guaranteed``, that is if random rows were audited; else on the assumption that the ranking finds positives at
-    least as fast as random order.
+    least as fast as random order. If every row is reviewed, the numbers are 0 with confidence 1.
     """
 
     estimate: float | None
@@ -31,6 +31,8 @@ class Remaining:
     @property
     def sentence(self) -> str:
         """The numbers in words."""
+        if self.confidence == 1.0:
+            return "every row is reviewed: no positive is left"
         basis = (
             "" if self.guaranteed else ", if the ranking finds positives at least as fast as random order would"
         )
@@ -42,6 +44,8 @@ class Remaining:
 
 def what_is_left(course: Course, confidence: float) -> Remaining:
     """The estimate, brought inside the interval."""
+    if course.left == 0:
+        return Remaining(0.0, 0, 0, 1.0, True)
     start, s, x = course.audit_start, int(course.drawn.sum()), int(course.positive[course.drawn].sum())
     if start is None:
         high = Buscar(confidence=confidence).most(course) - course.found

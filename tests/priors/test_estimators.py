@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier
 
 from tests.priors.estimates import estimator
-from usmo.priors import ESTIMATORS, NEED_NEGATIVES
+from usmo.priors import ESTIMATORS, NEED_NEGATIVES, Dedpul
 from usmo.priors.curves import posterior
 from usmo.priors.row_based import _on_simplex
 from usmo.priors.samples import Sample
@@ -130,3 +130,22 @@ def test_wide_sparse_tables_are_scored_by_their_rows():
     y[:25] = 1
     model = ESTIMATORS["consensus"]().fit(sparse.csr_matrix(X.astype(float)), y)
     assert model.prior_ < 0.2  # 35 of 575 rows, 0.06
+
+
+def test_a_failed_fit_leaves_the_estimate_of_the_last():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) < 20
+    model = ESTIMATORS["best-bin"]().fit(rng.normal(size=(60, 2)) + y[:, None], y)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="at least 2 labelled positives"):
+        model.fit(rng.normal(size=(60, 4)), np.arange(60) < 1)
+    assert vars(model) == before
+
+
+def test_narrow_scores_of_positives_are_smoothed_over_the_grid_of_dedpul():
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        P = rng.normal(0.8, 1e-3, 100)
+        U = np.r_[rng.normal(0.8, 1e-3, 300), rng.uniform(0.0, 0.6, 700)]
+        sample = Sample.of_counts(P, U, np.ones(100), np.ones(1000))
+        assert Dedpul()._estimate(sample)[0] == pytest.approx(0.3, abs=0.08)

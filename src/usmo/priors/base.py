@@ -27,6 +27,7 @@ from usmo.core.weights import are_counts, effective_size, scaled
 from usmo.kernels.row_sampling import distinct_rows_by_kind
 from usmo.kernels.threads import single_blas
 from usmo.priors.samples import Sample
+from usmo.system.rollback import unchanged_on_failure
 from usmo.system.stages import PRIOR, announce
 
 MOST_ROWS = 20_000
@@ -73,6 +74,11 @@ class PriorEstimator(BaseEstimator):
         independent all the same.
         """
         self._validate_params()
+        with unchanged_on_failure(self):
+            self._fit(X, y, sample_weight, groups)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         accepted: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64, "ensure_min_samples": 2}
         X, y, rule = validate_labelled(self, X, y, **accepted)
         kinds = rule.kinds(y)
@@ -115,7 +121,6 @@ class PriorEstimator(BaseEstimator):
         self.diagnostics_["interval_unlabelled"] = (max(low, 0.0), min(high, 1.0))
         self.prior_ = for_scenario(value)
         self.interval_ = (min(for_scenario(low), self.prior_), max(for_scenario(high), self.prior_))
-        return self
 
     _most_rows = MOST_ROWS
     _uses_negatives = False

@@ -98,7 +98,7 @@ def density_ratio(sample: Sample) -> tuple[Array, Array]:
     parts = (sample.P, sample.w_p), (sample.U, sample.w_u)
     # a ratio of densities of different smoothness would be wrong in the tails
     width = min(_kernel_width(*part, size) for part, size in zip(parts, sample.sizes, strict=True))
-    width = max(width, 1e-6 * (high - low), 1e-12)
+    width = max(width, (high - low) / _GRID, 1e-12)  # a smaller one would fall between the points of the grid
     p, u = (
         np.exp(-0.5 * ((at[:, None] - score) / width) ** 2) @ (weight / weight.sum()) for score, weight in parts
     )

@@ -129,6 +129,16 @@ def test_soft_labels_choose_lambda_by_folds_and_check_parameters():
         fit_soft(PUSVC(kernel="poly", approximation="rff"), X, q)
 
 
+@pytest.mark.parametrize("zeros", [0, 1, 30])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_soft_labels_choose_lambda_by_folds_with_any_number_of_zeros(zeros, grouped):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(80, 2))
+    q = np.where(np.arange(80) < zeros, 0.0, 1 / (1 + np.exp(-2 * X[:, 0])))
+    model = fit_soft(LinearPUSVC(lam="cv"), X, q, groups=np.arange(80) // 2 if grouped else None)
+    assert model.lam_ in model.selection_.lams
+
+
 def test_soft_labels_are_solved_exactly():
     for seed in range(20):
         rng = np.random.default_rng(seed)

@@ -3,6 +3,7 @@
 import errno
 import io
 import json
+import os
 import pickle
 import resource
 import stat
@@ -302,5 +303,8 @@ def test_a_model_can_be_saved_to_a_stream_and_read_from_it(tmp_path):
     assert stream.getvalue() == saved(fitted("rbf"), tmp_path).read_bytes()
     np.testing.assert_array_equal(load(stream).predict_proba(X), fitted("rbf").predict_proba(X))
     assert describe(stream) == describe(saved(fitted("rbf"), tmp_path))
+    assert isinstance(load(os.fsencode(saved(fitted("rbf"), tmp_path))), PUSVC)
+    with pytest.raises(ModelFileError, match="it must be a path or a binary stream that can seek, got list$"):
+        load([1])
     with pytest.raises(ModelFileError, match="'the stream' cannot be saved: extra must"):
         save(fitted("rbf"), io.BytesIO(), extra={"a": X})

@@ -65,7 +65,8 @@ def group_folds(group: Index, kind: Index, weight: Array, folds: int) -> Index:
     _, first, member = np.unique(group, return_index=True, return_inverse=True)
     mass = np.stack([np.bincount(member, weights=weight * (kind == k)) for k in (1, 0, -1)], axis=1)
     share = mass / np.maximum(mass.sum(axis=0), np.finfo(float).tiny)
-    folds = max(1, min(folds, *np.count_nonzero(share[:, :2], axis=0).tolist()))
+    several = [count for count in np.count_nonzero(share[:, :2], axis=0).tolist() if count]
+    folds = max(1, min(folds, *several))
     leading = np.argmax(share > 0, axis=1)
     size = np.take_along_axis(share, leading[:, None], axis=1)[:, 0]
     load, fold = np.zeros((folds, 3)), np.empty(len(first), dtype=np.intp)

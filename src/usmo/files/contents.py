@@ -62,10 +62,12 @@ _HEADER = re.compile(
 @contextlib.contextmanager
 def opened(path: Pathlike | BinaryIO, max_bytes: int | None) -> Iterator[Contents]:
     """The contents of a file or stream, after all checks but those of the numbers in its arrays."""
-    if isinstance(path, str | os.PathLike):
+    if isinstance(path, str | bytes | os.PathLike):
         with _stream(path) as stream:
             yield Contents(stream, max_bytes)
     else:
+        seeks = hasattr(path, "read") and hasattr(path, "seekable") and path.seekable()
+        need(seeks, f"it must be a path or a binary stream that can seek, got {type(path).__name__}")
         yield Contents(path, max_bytes)
 
 

@@ -100,19 +100,24 @@ def deal(table: Table, spec: Specification, folds: int, seed: int) -> Folds:
         del kinds[0]
     if len(table.negatives) and (spec.eta > 0.0 or spec.scenario == "censored"):
         kinds[-1] = table.negatives
-    sizes = [row_count(table.sample_weight(rows)) for rows in kinds.values()]
-    if min(sizes[:2]) < 2:
-        counts = row_count(table.sample_weight(table.labelled)), row_count(table.sample_weight(table.unlabelled))
+    # with propensities, soft labels too, every row is one of the unlabelled sample
+    others = table.unlabelled if table.propensity is None else table.sample(spec.scenario)
+    counts = [row_count(table.sample_weight(rows)) for rows in (table.labelled, others)]
+    if min(counts) < 2:
         raise ValueError(
             "lam='cv' needs at least 2 labelled positives and 2 unlabelled rows, got "
             f"{counts[0]:g} and {counts[1]:g}; give lam as a number"
         )
     if table.groups is not None:
-        own = table.groups[table.labelled], table.groups[table.unlabelled]
+        own = table.groups[table.labelled], table.groups[others]
         check_divisible(*own, folds, "the choice of λ or of a kernel", "give lam as a number")
     distinct, groups = distinct_rows_by_kind(content, list(kinds.values()), table.weight, seed, most, table.groups)
     chosen = np.concatenate([rows for rows, _ in distinct])
-    shares = _dealt(distinct, folds) if groups is None else _dealt_groups(list(kinds), distinct, groups, folds)
+    if groups is None:
+        shares = _dealt(distinct, folds)
+    else:  # soft labels of 0 in one group only cannot be in every fold
+        few = len(np.unique(groups[table.unlabelled])) < 2
+        shares = _dealt_groups([1 if few and kind == 0 else kind for kind in kinds], distinct, groups, folds)
     entry, mass, fold = (np.concatenate(column) for column in zip(*shares, strict=True))
     kind = np.repeat(np.array(list(kinds)), [len(own) for own, _, _ in shares])
     small, rows = table, chosen[entry]

@@ -304,7 +304,7 @@ def test_a_model_can_be_saved_to_a_stream_and_read_from_it(tmp_path):
     np.testing.assert_array_equal(load(stream).predict_proba(X), fitted("rbf").predict_proba(X))
     assert describe(stream) == describe(saved(fitted("rbf"), tmp_path))
     assert isinstance(load(os.fsencode(saved(fitted("rbf"), tmp_path))), PUSVC)
-    with pytest.raises(ModelFileError, match="it must be a path or a binary stream that can seek, got list$"):
+    with pytest.raises(ModelFileError, match=r"it must be a path or a binary stream that can seek, got list$"):
         load([1])
     with pytest.raises(ModelFileError, match="'the stream' cannot be saved: extra must"):
         save(fitted("rbf"), io.BytesIO(), extra={"a": X})

@@ -81,7 +81,7 @@ def test_costs_and_propensities_from_the_command_line(tmp_path):
         (["--group-column", "patient"], "--group-column"),
         (["--class-weight", "0.5"], "must be 'balanced', 'none' or a number of at least 1, got '0.5'"),
         (["--propensity-column", "a", "--scenario", "censored"], "must hold numbers above 0 and up to 1"),
-        (["--propensity-column", "chance"], "propensity needs scenario='censored'"),
+        (["--propensity-column", "chance"], "propensity needs --scenario censored, got --scenario case-control"),
         (["--negative", "nope"], "no row has 'nope'"),
     ):
         failed = run("fit", path, *options, *extra, "--model", tmp_path / "n.usmo", check=False)

@@ -55,7 +55,7 @@ def test_labels_that_cannot_be_learnt_from_are_refused():
     )
     with pytest.raises(TableError, match=message + r".*'v7' in 1 rows and 4 more\)"):
         labels(sheet, "known", "yess")
-    with pytest.raises(TableError, match="no row has 'NA'"):
+    with pytest.raises(TableError, match="'NA' stands for a missing value"):
         labels(sheet, "known", "NA")
     with pytest.raises(TableError, match="all 17 rows have '1' in column 'one' of the table: add rows"):
         labels(sheet, "one", "1")

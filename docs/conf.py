@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from sphinx.errors import PycodeError
+from sphinx.pycode import ModuleAnalyzer
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "src"))
@@ -133,5 +135,23 @@ def _internal_name(app: Any, environment: Any, node: Any, content: Any) -> Any:
     return None
 
 
+def _text_of_a_constant(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Give a constant the text under its definition, also if its public module imports it, not the text of its type."""
+    if what != "data":
+        return
+    constant = name.rpartition(".")[2]
+    for module in [module for key, module in sys.modules.items() if key.partition(".")[0] == "usmo"]:
+        if getattr(module, constant, None) is not value:
+            continue
+        try:
+            text = ModuleAnalyzer.for_module(module.__name__).find_attr_docs().get(("", constant))
+        except PycodeError:
+            continue
+        if text:
+            lines[:] = text
+            return
+
+
 def setup(app: Any) -> None:
     app.connect("missing-reference", _internal_name)
+    app.connect("autodoc-process-docstring", _text_of_a_constant, priority=900)

@@ -2,7 +2,7 @@
 
 A row that counts with weight u as positive and v as negative contributes u·ℓ(f) + v·ℓ(-f) = (u+v)·m(f) - u·f to the
 risk, so c = u + v and b = u. A weight may be negative as long as c is not. With P the labelled positives (p rows), U
-the unlabelled sample (n rows), N the labelled negatives (m rows), class prior π, costs w₊ of a missed positive and w₋
+the unlabelled sample (n rows), N the known negatives (m rows), class prior π, costs w₊ of a missed positive and w₋
 of a false alarm, and all values divided by 2λ:
 
     risk                                               row   c                                  b
@@ -106,7 +106,7 @@ def labelled_propensity(given: Any, n: int, labelled: Any) -> Array:
 def label_problem(
     risk: Risk, prior: float, lam: float, positives: Part, sample: Part, negatives: Part | None = None
 ) -> Problem:
-    """b and c of labelled positives, the unlabelled sample and labelled negatives, by the table above."""
+    """b and c of labelled positives, the unlabelled sample and known negatives, by the table above."""
     low, high = risk.costs(prior)
     eta = risk.eta if negatives is not None and negatives.total > 0 else 0.0
     scale = 2.0 * lam

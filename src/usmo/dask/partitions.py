@@ -35,7 +35,7 @@ from usmo.fitting.checkpoint import text_digest
 from usmo.kernels.tables import rows_together
 
 KINDS = (1, 0, -1)
-"""Labelled positive, unlabelled, labelled negative: the values of y in a block."""
+"""Labelled positive, unlabelled, known negative: the values of y in a block."""
 
 
 class BlockSummary(NamedTuple):

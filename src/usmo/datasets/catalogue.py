@@ -139,10 +139,11 @@ _SETS = [
 ]  # fmt: skip
 
 CATALOGUE = {entry.name: entry for entry in _SETS}
+"""The benchmark tables by name."""
 SMALL = tuple(entry.name for entry in _SETS[:12])
-"""The twelve small tables of the paper's evaluation."""
+"""Names of the twelve small tables of the paper."""
 LARGE = tuple(entry.name for entry in _SETS[12:])
-"""The five large ones."""
+"""Names of the five large tables of the paper."""
 
 
 def info(name: str) -> DataSet:

@@ -56,7 +56,7 @@ class LinearPUSVC(PUClassifier):
         is better by far, with many as good (``python -m benchmarks.labels``).
     eta : "auto" or float in [0, 1], default="auto"
         Share of the risk of labelled positives and negatives, if y has negatives; the rest is the PU risk. "auto" gives
-        a labelled negative the weight of about 20 unlabelled rows.
+        a known negative the weight of about 20 unlabelled rows.
     scenario : {"case-control", "censored"}, default="case-control"
         "case-control": positives and unlabelled rows were drawn separately. "censored": one sample was drawn
         and some of its positives were labelled, so that all rows together are the unlabelled sample.
@@ -103,7 +103,7 @@ class LinearPUSVC(PUClassifier):
     drift_ : float
         Distance of a table from the nearest mixture of the classes of training; only after ``adapt``.
     prior_ : float
-        The class prior used.
+        The prior used.
     prior_interval_ : tuple of float
         Interval of the estimate; only with ``prior="estimate"``.
     eta_ : float

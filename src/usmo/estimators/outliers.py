@@ -2,7 +2,7 @@
 
 The known inliers are the labelled positives of a PU problem, and the unlabelled rows hold the share 1 - contamination
 of inliers. f is high for inliers, so f is the score of scikit-learn's outlier detectors. Rows of a uniform background
-are labelled negatives: without them f would only tell known from unlabelled inliers where there are few outliers.
+are known negatives: without them f would only tell known from unlabelled inliers where there are few outliers.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class PUOutlierDetector(Storable, OutlierMixin, MetaEstimatorMixin, BaseEstimato
         return kinds
 
     def _fit_classifier(self, model: Any, X: Any, kinds: np.ndarray, groups: Index | None) -> None:
-        """Fit to the rows and to a background of labelled negatives. γ is that of the rows alone."""
+        """Fit to the rows and to a background of known negatives. γ is that of the rows alone."""
         if self.background > 0:
             if model.kernel not in FORESTS:
                 model.set_params(gamma=resolve_gamma(model.gamma, X, None))

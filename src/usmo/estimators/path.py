@@ -41,7 +41,7 @@ def path(
     lams : sequence of float
         Values of λ; from large to small is the cheapest order.
     priors : sequence of float, optional
-        Class priors; without them the estimator's own ``prior`` (estimated once if it is "estimate").
+        Priors; without them the estimator's own ``prior`` (estimated once if it is "estimate").
     sample_weight, propensity, groups : optional
         As for :meth:`usmo.PUSVC.fit`; propensities imply the prior, so ``priors`` is then not accepted. Groups matter
         if the prior is estimated.

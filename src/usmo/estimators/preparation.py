@@ -35,7 +35,7 @@ PRIOR_ROWS = 50_000
 """Most rows of P and of U that the prior estimator gets. It uses at most 20,000 of each (``usmo.priors.base``)."""
 
 NEGATIVE_WEIGHT = 20.0
-"""With eta="auto" a labelled negative weighs this many times 1 - π as much as an unlabelled row. More is better for a
+"""With eta="auto" a known negative weighs this many times 1 - π as much as an unlabelled row. More is better for a
 random sample of negatives, and much worse for those from the top of a ranking (``python -m benchmarks.labels``)."""
 
 PRIOR_ERROR = 0.5
@@ -192,7 +192,7 @@ def specification(model: Any, table: Table | None, gamma: float | None = None) -
 
 
 def table_eta(model: Any, table: Table) -> float:
-    """η of an estimator for this table; 0 without labelled negatives."""
+    """η of an estimator for this table; 0 without known negatives."""
     if len(table.negatives) == 0 or not hasattr(model, "eta"):
         return 0.0
     parts = table.negatives, table.sample(model.scenario)
@@ -287,7 +287,7 @@ def prepare_choices(model: Any, table: Table, spec: Specification, lam: Any) -> 
 def estimate_prior(table: Table, spec: Specification) -> tuple[float, tuple[float, float]]:
     """The prior and its interval, from a sample of at most ``PRIOR_ROWS`` rows of P and of U.
 
-    Labelled negatives are left out: they tell more only if they are a random sample of the negatives, and rows that
+    Known negatives are left out: they tell more only if they are a random sample of the negatives, and rows that
     someone has looked at rarely are.
     """
     rng = np.random.default_rng(spec.seed)
@@ -308,7 +308,7 @@ def estimate_prior(table: Table, spec: Specification) -> tuple[float, tuple[floa
     estimate = Consensus(scenario=spec.scenario, random_state=spec.seed).fit(X, is_labelled, weight, groups=groups)
     if spec.scenario != "censored":
         return float(estimate.prior_), estimate.interval_
-    # the prior refers to all rows, labelled negatives included
+    # the prior refers to all rows, known negatives included
     mass = float(table.sample_weight(table.rows).sum())
     share, least = (float(table.sample_weight(part).sum()) / mass for part in (both, table.labelled))
     low, high = estimate.interval_

@@ -53,7 +53,7 @@ class PUSVC(KernelPUClassifier):
     """Support vector classifier from labelled positives and unlabelled rows.
 
     Minimises the unbiased PU risk with the double hinge loss plus ``lam·‖f‖²``, exactly: every fit ends with a duality
-    gap (``certificate_``) that is computed independently of the solver. With weights w, and without labelled negatives
+    gap (``certificate_``) that is computed independently of the solver. With weights w, and without known negatives
     and class weights, the risk is::
 
         π·Σ_P w·(-f) / Σ_P w  +  Σ_U w·max(0, f, (1+f)/2) / Σ_U w  +  lam·‖f‖²
@@ -92,7 +92,7 @@ class PUSVC(KernelPUClassifier):
         is better by far, with many as good (``python -m benchmarks.labels``).
     eta : "auto" or float in [0, 1], default="auto"
         Share of the risk of labelled positives and negatives, if y has negatives; the rest is the PU risk. "auto" gives
-        a labelled negative the weight of about 20 unlabelled rows.
+        a known negative the weight of about 20 unlabelled rows.
     n_trees : int, default=300
         Trees of the kernels "forest" and "forest+rbf".
     scenario : {"case-control", "censored"}, default="case-control"
@@ -153,7 +153,7 @@ class PUSVC(KernelPUClassifier):
     classes_ : ndarray of shape (2,)
         The value of a row not called positive, and that of a positive.
     prior_ : float
-        The class prior used.
+        The prior used.
     prior_interval_ : tuple of float
         Interval of the estimate; only with ``prior="estimate"``.
     eta_ : float

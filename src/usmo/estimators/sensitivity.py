@@ -1,4 +1,4 @@
-"""Sensitivity to the class prior: how many rows are predicted positive under other priors, and how ranks change."""
+"""Sensitivity to the prior: how many rows are predicted positive under other priors, and how ranks change."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def prior_sensitivity(
     ----------
     model : fitted classifier
         It is not changed.
-    X, labels : rows, and 1 for labelled positives, 0 for unlabelled rows, -1 for labelled negatives
+    X, labels : rows, and 1 for labelled positives, 0 for unlabelled rows, -1 for known negatives
     priors : sequence of float, optional
         By default ``count`` (odd) of them, the model's own in the middle, over the interval of its estimate, or
         from π/2 to 3π/2 if π was given.

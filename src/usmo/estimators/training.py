@@ -104,7 +104,7 @@ def common_attributes(
 ) -> dict[str, Any]:
     """Fitted attributes of every certified fit; ``fit`` has ``iterations``, ``history`` and ``beta``.
 
-    ``eta`` is None without labelled negatives.
+    ``eta`` is None without known negatives.
     """
     attributes = {
         "classes_": classes,

@@ -124,7 +124,7 @@ def estimate_propensity(
 ) -> PropensityFit:  # fmt: skip
     """Estimate e on a censored sample with a prior of this standard error, by rounds of the steps above.
 
-    ``columns`` None is an e that increases with f. Labelled negatives are left out. ``tol`` is the rise of the log
+    ``columns`` None is an e that increases with f. Known negatives are left out. ``tol`` is the rise of the log
     evidence below which the rounds end.
     """
     refuse_few(table)

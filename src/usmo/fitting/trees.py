@@ -1,8 +1,8 @@
 """The trees of the kernels "forest" and "forest+rbf": grown from a problem, they turn its table into one of leaves.
 
 Trees tell rows that count as positive from rows that count as negative. The problem has both weights of every row: b
-counts as positive, and max(0, c - b) as negative. So unlabelled rows and labelled negatives stand against labelled
-positives, a labelled negative with the weight that it has in the risk; and soft labels count on both sides.
+counts as positive, and max(0, c - b) as negative. So unlabelled rows and known negatives stand against labelled
+positives, a known negative with the weight that it has in the risk; and soft labels count on both sides.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Quality of a classifier from labelled positives P, unlabelled rows U and the class prior π alone.
+"""Quality of a classifier from labelled positives P, unlabelled rows U and the prior π alone.
 
 U is a sample of the mixture p_U = π·p_P + (1-π)·p_N. With ŷ = 1 where f > threshold::
 
@@ -7,7 +7,7 @@ U is a sample of the mixture p_U = π·p_P + (1-π)·p_N. With ŷ = 1 where f > 
 For every loss ℓ the risk π·E_P ℓ(f) + (1-π)·E_N ℓ(-f) is π·E_P[ℓ(f) - ℓ(-f)] + E_U ℓ(-f): nothing needs a
 negative row. In the scenario "case-control" U are the unlabelled rows and π is the share of positives among them.
 In "censored" one sample was drawn and some of its positives were labelled at random: U are all rows, P is part of
-U, and π is the share of positives among all rows. Labelled negatives N, if there are any, make the estimates of the
+U, and π is the share of positives among all rows. Known negatives N, if there are any, make the estimates of the
 false positive rate and of the area under the ROC curve more precise; they must be a random sample of the negatives, so
 leave out those that were found by looking at the top of a ranking. All measures assume that P is a random sample of
 the positives. On training rows they are too optimistic; use held-out rows.

@@ -22,6 +22,7 @@ from usmo.metrics.sample import (
 )
 
 LOSSES = ("double hinge", "zero-one")
+"""Losses that :func:`risk_with_error` accepts."""
 
 
 def pu_recall(
@@ -201,7 +202,7 @@ def risk_with_error(
     class_weight : None, "balanced" or {0: w₋, 1: w₊}
         The costs of the two errors, as for :class:`usmo.PUSVC`.
     eta : float
-        η from 0 to 1, used if y has labelled negatives.
+        η from 0 to 1, used if y has known negatives.
     propensity : float or array, optional
         The probability of a label for each row, if it was a positive; those of labelled rows are used.
     y, f, prior, scenario, sample_weight

@@ -16,6 +16,7 @@ from usmo.core.targets import known_values, label_rule
 from usmo.core.weights import are_counts, scaled
 
 SCENARIOS = ("case-control", "censored")
+"""Names of the scenarios: what the prior refers to, the unlabelled rows or all rows."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class PUSample:
     def shares(self, threshold: float, prior: float | None = None) -> tuple[float, float]:
         """Recall r = P_P(f > threshold) and q = P_U(f > threshold).
 
-        Labelled negatives give a second estimate of q = π·r + (1-π)·P_N(f > threshold), if π is known. The two are
+        Known negatives give a second estimate of q = π·r + (1-π)·P_N(f > threshold), if π is known. The two are
         averaged with the inverses of their variances.
         """
         above = above_threshold(self.f, threshold)

@@ -1,4 +1,4 @@
-"""Estimates of the class prior."""
+"""Estimates of the prior."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from usmo.plots.display import ABOVE, MARK, POSITIVE, Display, check_has, check_
 
 
 class PriorDisplay(Display):
-    """One or several estimates of the class prior with their intervals.
+    """One or several estimates of the prior with their intervals.
 
     Attributes
     ----------

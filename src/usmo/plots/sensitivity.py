@@ -1,4 +1,4 @@
-"""Sensitivity of a fitted model to the class prior."""
+"""Sensitivity of a fitted model to the prior."""
 
 from __future__ import annotations
 

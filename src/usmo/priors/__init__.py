@@ -1,4 +1,4 @@
-"""Class-prior estimation from labelled positives and unlabelled rows; all estimators share one interface.
+"""Estimation of the prior from labelled positives and unlabelled rows; all estimators share one interface.
 
 :func:`scar_test` tests the assumption of most of them, that the labelled positives are a random sample.
 
@@ -33,9 +33,11 @@ ESTIMATORS: dict[str, type[PriorEstimator]] = {
     "known-negatives": KnownNegatives,
     "negatives-only": NegativesOnly,
 }
+"""Estimators of the prior by name."""
 NEED_NEGATIVES = ("known-negatives", "negatives-only")
-"""Estimators that need labelled negatives."""
+"""Estimators that need known negatives."""
 DEFAULT = "consensus"
+"""The estimator that ``prior="estimate"`` uses."""
 
 __all__ = [
     "DEFAULT",

@@ -35,7 +35,7 @@ MOST_ROWS = 20_000
 
 
 class PriorEstimator(BaseEstimator):
-    """Estimator of the class prior; subclasses implement ``_estimate`` (π_U and its diagnostics) and ``_interval``.
+    """Estimator of the prior; subclasses implement ``_estimate`` (π_U and its diagnostics) and ``_interval``.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class PriorEstimator(BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Any:
         """Estimate the prior; y has labels as for :meth:`usmo.PUSVC.fit`.
 
-        A row of weight two counts as two equal rows. The order of the rows has no effect. Labelled negatives are used
+        A row of weight two counts as two equal rows. The order of the rows has no effect. Known negatives are used
         by :class:`usmo.priors.KnownNegatives` and :class:`usmo.priors.NegativesOnly` only, because they rarely are a
         random sample of the negatives; in the censored scenario they count among all rows. Rows of one of the
         ``groups`` (a value per row) share a fold wherever the method divides the rows; the interval takes rows as

@@ -22,7 +22,7 @@ from usmo.priors.scores import ScorePrior, share_at_least
 
 
 class BestBin(ScorePrior):
-    """Best-bin estimate of the class prior, with its bound.
+    """Best-bin estimate of the prior, with its bound.
 
     Parameters
     ----------

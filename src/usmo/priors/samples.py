@@ -18,7 +18,7 @@ _MOST_DRAWS = 2**53
 class Sample:
     """Weighted samples P and U: rows of a table, or one-dimensional scores, with their effective sizes.
 
-    ``groups`` are the groups of the rows of P and of U, if there are groups. ``N`` has the scores of labelled negatives
+    ``groups`` are the groups of the rows of P and of U, if there are groups. ``N`` has the scores of known negatives
     for the estimators that use them.
     """
 

@@ -1,4 +1,4 @@
-"""Saturation of the density ratio: the prior from a parametric curve, with labelled negatives or without.
+"""Saturation of the density ratio: the prior from a parametric curve, with known negatives or without.
 
 The best bin, like every estimator of inf p_U/p_P, overestimates π where the classes overlap. A parametric curve does
 not: if the probability of being positive is a sigmoid q of the rank z of the held-out score, p_P/p_U = q/π saturates at
@@ -35,13 +35,13 @@ class Saturation(ScorePrior):
 
 
 class KnownNegatives(Saturation):
-    """Posterior median of π from P, U and labelled negatives that are a random sample of the negatives.
+    """Posterior median of π from P, U and known negatives that are a random sample of the negatives.
 
-    Labelled negatives show what the negatives look like, so that nothing need be assumed of a region with positives
+    Known negatives show what the negatives look like, so that nothing need be assumed of a region with positives
     only: classes may overlap everywhere. The probability of being positive is a monotone curve of the held-out score,
     with one bend (:mod:`usmo.priors.curves`); the interval is the credible interval. The assumption is that the
-    labelled negatives are a random sample of the negatives. Rows that someone looked at because a model ranked them
-    high are not. Parameters as for :class:`usmo.priors.ScorePrior`; y has -1 for labelled negatives.
+    known negatives are a random sample of the negatives. Rows that someone looked at because a model ranked them
+    high are not. Parameters as for :class:`usmo.priors.ScorePrior`; y has -1 for known negatives.
     """
 
     _bent = True
@@ -49,10 +49,10 @@ class KnownNegatives(Saturation):
 
 
 class NegativesOnly(KnownNegatives):
-    """Posterior median of π from labelled negatives and U alone: no matter which positives are labelled.
+    """Posterior median of π from known negatives and U alone: no matter which positives are labelled.
 
     As :class:`usmo.priors.KnownNegatives`, but the labelled positives only train the score. Their selection then has
-    no influence on π, and the interval is wider. The assumption is that the labelled negatives are a random sample of
+    no influence on π, and the interval is wider. The assumption is that the known negatives are a random sample of
     the negatives.
     """
 

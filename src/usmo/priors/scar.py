@@ -140,7 +140,7 @@ def scar_test(
 
     Parameters
     ----------
-    X, y : rows and labels as for :meth:`usmo.PUSVC.fit`; labelled negatives are not used
+    X, y : rows and labels as for :meth:`usmo.PUSVC.fit`; known negatives are not used
     names : sequence, optional
         Names of the columns; by default those of a data frame, or numbers from 0.
     prior : float, optional

@@ -310,6 +310,7 @@ class Estimate:
 RULES: dict[str, Callable[..., Rule]] = {
     "audit": Audit, "tail": Tail, "buscar": Buscar, "qbcb": QBCB, "irrelevant": Irrelevant, "estimate": Estimate,
 }  # fmt: skip
+"""Stopping rules by name."""
 
 
 def make_rule(rule: str | Rule, recall: float, confidence: float) -> Rule:

@@ -1,6 +1,6 @@
 """
-An honest comparison with bagged trees
-======================================
+A comparison with bagged trees
+==============================
 
 PU bagging is ten lines of scikit-learn: trees that tell the labelled positives from as many random unlabelled rows,
 scored out of bag. It is quick and hard to beat on tables. The Gaussian kernel is better on some tables and worse on

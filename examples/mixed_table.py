@@ -3,7 +3,7 @@ A table of numbers, categories, dates and gaps
 ==============================================
 
 A customer table as it comes: numbers of different scales, categories, a date, missing values. ``TableEncoder`` makes a
-matrix of it, as the command line does, and the pipeline is stored in one file.
+matrix of it, as the command line does. ``usmo.files.save`` saves the whole pipeline in one file.
 """
 
 import matplotlib.pyplot as plt

@@ -9,13 +9,13 @@ from sklearn.exceptions import NotFittedError
 
 from usmo.system.extras import load_extra
 
+# the colour-blind can tell these apart
 POSITIVE = "#0072b2"
 """Colour of labelled positives."""
 UNLABELLED = "#8796a5"
 """Colour of unlabelled rows."""
 MARK = "#d55e00"
 """Colour of a line or point that stands out."""
-"""Colours of P, of U, and of highlights; the colour-blind can tell them apart."""
 INSIDE: dict[str, Any] = {"framealpha": 0.9, "edgecolor": "none"}
 """Legend in a corner of the axes, over the drawing."""
 ABOVE: dict[str, Any] = {

@@ -12,7 +12,7 @@ from scipy import sparse
 
 import usmo
 from tests.dask.clusters import assert_equal_models, lazy, random_rows, threads
-from usmo.dask import LinearPUSVC
+from usmo.dask import PUSVC, LinearPUSVC
 from usmo.dask.cluster import payload
 from usmo.dask.collections import as_rows
 from usmo.kernels.kernel import Kernel
@@ -114,3 +114,22 @@ def test_weights_count_in_the_share_of_labelled_rows_and_of_negatives(client):
     heavy[-40:] = 3.0
     model = LinearPUSVC(0.3, lam=1e-2).fit(lazy(X), lazy(kinds), heavy)
     assert model.eta_ == pytest.approx(usmo.LinearPUSVC(0.3, lam=1e-2).fit(X, kinds, heavy).eta_)
+
+
+@pytest.mark.parametrize("case", ["numbers of rows", "a scale", "a large scale"])
+def test_weights_stand_for_the_same_as_on_one_machine(client, case):
+    """Also where the weights of one kind of row, or of one partition, are integers and the others are not."""
+    X, y = random_rows()
+    weight = np.where(y == 1, 2.0, 9.0)
+    if case != "numbers of rows":
+        weight[y == 0] = np.random.default_rng(0).random(np.count_nonzero(y == 0)) + 0.5
+    if case == "a large scale":
+        weight *= 1e307
+    model = LinearPUSVC(0.3, lam=1e-2).fit(lazy(X), lazy(y), weight)
+    plain = usmo.LinearPUSVC(0.3, lam=1e-2).fit(X, y, weight)
+    assert_equal_models(model, plain, X)
+    for name in ("n_labelled", "n_unlabelled"):
+        assert getattr(model.reference_, name) == pytest.approx(getattr(plain.reference_, name))
+    model, plain = (own(0.3, lam=1e-2) for own in (PUSVC, usmo.PUSVC))
+    assert_equal_models(model.fit(lazy(X), lazy(y), weight), plain.fit(X, y, weight), X, atol=1e-3)
+    assert model.reference_.n_labelled == pytest.approx(plain.reference_.n_labelled)

@@ -120,6 +120,16 @@ def test_held_out_values_are_those_of_one_machine(client, monkeypatch, case):
     assert own.labelled.mean() < np.average(model.decision_function(X[taken]), weights=number[taken]) - 0.05
 
 
+def test_landmarks_depend_on_weights_as_on_one_machine(client):
+    X, y = random_rows()
+    weight = np.where(X[:, 0] > 0, 9.0, 1.0)
+    parameters = {"lam": 1e-2, "approximation": "nystroem", "n_components": 20}
+    plain = usmo.PUSVC(0.3, **parameters).fit(X, y, weight)
+    model = PUSVC(0.3, **parameters).fit(lazy(X), lazy(y), weight)
+    np.testing.assert_array_equal(model.support_, plain.support_)
+    assert_equal_models(model, plain, X, atol=1e-3)
+
+
 def test_a_gap_that_is_too_large_makes_the_solver_more_precise(client, monkeypatch):
     monkeypatch.setattr("usmo.fitting.kernel.meets_tolerance", lambda *args: False)
     asked, solve = [], block_fit.blocks.solve

@@ -95,6 +95,16 @@ def test_mean_probability_is_the_prior_where_many_rows_have_the_same_value():
     assert many.offset == 0
 
 
+def test_a_threshold_far_from_the_prior_does_not_flatten_probabilities():
+    rng = np.random.default_rng(0)
+    d = rng.normal(1.0, 1.0, 4000)  # the threshold calls most rows positive
+    p = expit(3.0 * d - 6.0)
+    labelled = rng.random(4000) < 0.5 * p
+    found = calibrated(d[labelled], d, float(p.mean()), np.ones(np.count_nonzero(labelled)), np.ones(4000))
+    assert np.abs(found(d) - p).mean() < 0.02
+    assert found(d).mean() == pytest.approx(p.mean(), abs=1e-9)
+
+
 def test_the_offset_of_probabilities_is_kept_in_a_file(tmp_path):
     X = np.r_[np.zeros((20, 1)), np.zeros((150, 1)), np.ones((50, 1))]
     y = np.r_[np.ones(20, int), np.zeros(200, int)]

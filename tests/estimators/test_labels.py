@@ -139,6 +139,20 @@ def test_soft_labels_choose_lambda_by_folds_with_any_number_of_zeros(zeros, grou
     assert model.lam_ in model.selection_.lams
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_soft_labels_of_equal_rows_are_averaged_when_folds_choose_lambda(grouped):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, size=(300, 2)).astype(float)
+    q = np.where(rng.random(300) < X.sum(axis=1) / 6, 0.95, 0.05)
+    group = X[:, 0] + (X[:, 1] > 1) if grouped else None
+    _, cell = np.unique(X, axis=0, return_inverse=True)
+    mean = (np.bincount(cell, weights=q) / np.bincount(cell))[cell]
+    expected = fit_soft(LinearPUSVC(lam="cv", threshold=0.0), X, mean, groups=group)
+    model = fit_soft(LinearPUSVC(lam="cv", threshold=0.0), X, q, groups=group)
+    np.testing.assert_allclose(model.selection_.mean, expected.selection_.mean, rtol=1e-9)
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-6)
+
+
 def test_soft_labels_are_solved_exactly():
     for seed in range(20):
         rng = np.random.default_rng(seed)

@@ -10,7 +10,7 @@ import numpy as np
 
 from usmo.core.arrays import Array
 
-_LARGEST = 2.0**53
+MOST_COUNTED = 2.0**53
 """Largest sum of numbers of rows. Greater floats are all integers, and can only be a scale."""
 
 _SMALLEST = 1e-300
@@ -19,17 +19,17 @@ _SMALLEST = 1e-300
 
 def are_counts(weight: Array) -> bool:
     """Whether weights are numbers of equal rows."""
-    return bool(np.all(weight == np.round(weight)) and float(np.sum(weight / _LARGEST)) <= 1.0)
+    return bool(np.all(weight == np.round(weight)) and float(np.sum(weight / MOST_COUNTED)) <= 1.0)
 
 
 def scaled(weight: Array) -> Array:
-    """Weights whose sums and squares do not overflow: those that are not numbers of rows are divided by the largest.
+    """Weights whose sums and squares do not overflow: those that are not numbers of rows are divided by the largest."""
+    return weight if are_counts(weight) else shares_of(weight, float(weight.max()))
 
-    Positive weights stay positive where the largest and the smallest are very far apart.
-    """
-    if are_counts(weight):
-        return weight
-    share = weight / weight.max()
+
+def shares_of(weight: Array, largest: float) -> Array:
+    """Weights divided by the largest; positive ones stay positive, however small they are."""
+    share = weight / largest
     if share.min(initial=1.0, where=weight > 0.0) >= _SMALLEST:
         return share
     return np.where(weight > 0.0, np.maximum(share, _SMALLEST), 0.0)

@@ -166,10 +166,10 @@ def set_cluster_decision(
     shards.merge(_set_values, beta)
     if values is None:
         parts = shards.gather(_some_values, CALIBRATED_P // shards.size, CALIBRATED_U // shards.size)
-        f_p, b, f_u, weight = (np.concatenate([part[k] for part in parts]) for k in range(4))
-        # b is proportional to the weights
-        values = (f_p, b / b.max()), (f_u, weight / weight.max())
-    on_p, on_u = ((f, masses(weight)) for f, weight in values)
+        f_p, w_p, rate_p, f_u, w_u, rate_u = (np.concatenate([part[k] for part in parts]) for k in range(6))
+        on_p, on_u = (f_p, masses(w_p, rate_p)), (f_u, masses(w_u, rate_u))
+    else:
+        on_p, on_u = ((f, masses(weight)) for f, weight in values)
     set_decision_of_shards(model, sample, shards, on_p, on_u)
 
 
@@ -184,11 +184,17 @@ def _set_values(shard: Any, beta: float) -> Partial:
     return Partial()
 
 
-def _some_values(shard: Any, most_p: int, most_u: int) -> tuple[Array, Array, Array, Array]:
-    """f and weight of every k-th row, weights multiplied by k."""
-    step_p, step_u = (1 + len(f) // max(1, most) for f, most in ((shard.f_p, most_p), (shard.f, most_u)))
-    on_p = shard.f_p[::step_p], step_p * shard.problem.b[::step_p]
-    return *on_p, shard.f[::step_u], step_u * shard.weight[::step_u]
+def _some_values(shard: Any, most_p: int, most_u: int) -> list[Array]:
+    """f and weight of every k-th row and the rate 1/k, of labelled positives and of the sample."""
+    place, _, given = shard.sample_rows
+    values: list[Array] = []
+    for f, rows, most in (
+        (shard.f_p, shard.problem.b_rows, most_p),
+        (shard.f, shard.problem.c_rows[place], most_u),
+    ):
+        step = 1 + len(f) // max(1, most)
+        values += [f[::step], given[rows[::step]], np.full(len(f[::step]), 1.0 / step)]
+    return values
 
 
 def _column_sums(block: Block, mapped: Any) -> Array | None:

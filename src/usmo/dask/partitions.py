@@ -21,6 +21,7 @@ from usmo.core.labels import Part, Risk, label_problem
 from usmo.core.problem import Problem
 from usmo.core.table import Table
 from usmo.core.targets import LabelRule, known_values, label_rule
+from usmo.core.weights import MOST_COUNTED, are_counts, shares_of
 from usmo.dask.cluster import awaited, sent_once
 from usmo.dask.collections import (
     Block,
@@ -39,12 +40,16 @@ KINDS = (1, 0, -1)
 
 
 class BlockSummary(NamedTuple):
-    """What the driver knows of a block: for each kind the rows of positive weight, their largest and total weight."""
+    """What the driver knows of a block: for each kind the rows of positive weight, their largest and total weight.
+
+    ``counted`` says whether the weights are numbers of rows.
+    """
 
     rows: int
     counts: list[int]
     tops: list[float]
     sums: list[float]
+    counted: bool
     is_sparse: bool
 
 
@@ -158,7 +163,17 @@ def partitions(client: Client, X: Any, y: Any, sample_weight: Any = None) -> Par
     for k, name in enumerate(("labelled positive", "unlabelled")):
         if not sum(summary.counts[k] for summary in summaries):
             raise ValueError(f"sample_weight leaves only one class: no {name} row has a positive weight")
-    return Partitions(client, blocks, summaries, columns, names, rule.classes, sample_weight is not None)
+    weighted = sample_weight is not None
+    if weighted and not _are_counts(summaries):  # a scale, as in usmo.core.weights
+        largest = max(max(summary.tops) for summary in summaries)
+        blocks = [client.submit(_scaled, block, largest, pure=False) for block in blocks]
+        summaries = client.gather([client.submit(_summary, block, pure=False) for block in blocks])
+    return Partitions(client, blocks, summaries, columns, names, rule.classes, weighted)
+
+
+def _are_counts(summaries: list[BlockSummary]) -> bool:
+    total = sum(sum(summary.sums) for summary in summaries)
+    return total <= MOST_COUNTED and all(summary.counted for summary in summaries)
 
 
 def _computed(client: Client, values: list[Any]) -> list[Future]:
@@ -189,16 +204,21 @@ def problem_of(block: Block, recipe: Recipe) -> Problem:
 
 
 class SampleRows(NamedTuple):
-    """Where the rows of the sample lie among those with c > 0, and their weights."""
+    """Where the rows of the sample lie among those with c > 0, and their weights, of which only the ratios count.
+
+    ``given`` are the weights of all rows of the block.
+    """
 
     place: Index
     weight: Array
+    given: Array
 
 
 def sample_rows(block: Block, problem: Problem, recipe: Recipe) -> SampleRows:
     """The sample of a block among the rows of its problem."""
     rows = sample_of(block, recipe.risk.scenario)
-    return SampleRows(np.searchsorted(problem.c_rows, rows), weights_of(block, rows, recipe.tops[1]))
+    given = np.broadcast_to(1.0, len(block.y)) if block.weight is None else block.weight
+    return SampleRows(np.searchsorted(problem.c_rows, rows), weights_of(block, rows, recipe.tops[1]), given)
 
 
 def weights_of(block: Block, rows: Index, top: float) -> Array:
@@ -240,8 +260,14 @@ def _summary(block: Block) -> BlockSummary:
     weight = np.ones(len(block.y)) if block.weight is None else block.weight
     counts = [int(np.count_nonzero(kind)) for kind in kinds]
     tops = [float(weight[kind].max(initial=0.0)) for kind in kinds]
-    sums = [float(weight[kind].sum()) for kind in kinds]
-    return BlockSummary(len(block.y), counts, tops, sums, bool(sparse.issparse(block.X)))
+    with np.errstate(over="ignore"):  # such weights are a scale, and are summed again when they are divided by it
+        sums = [float(weight[kind].sum()) for kind in kinds]
+    return BlockSummary(len(block.y), counts, tops, sums, are_counts(weight), bool(sparse.issparse(block.X)))
+
+
+def _scaled(block: Block, largest: float) -> Block:
+    assert block.weight is not None
+    return Block(block.X, block.y, shares_of(block.weight, largest))
 
 
 def _digest(block: Block) -> str:

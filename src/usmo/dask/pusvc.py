@@ -91,7 +91,7 @@ class PUSVC(LazyPredictions, usmo.estimators.pusvc.PUSVC):
         """Fit mapped features. Landmarks and the comparison with an exact fit come from the sample."""
         assert spec.kernel is not None
         assert spec.approximation is not None
-        mapped, landmarks = feature_map(sample.X, sample.rows, spec)
+        mapped, landmarks = feature_map(sample.X, sample.rows, spec, sample.weight)
         small = sample.problem(choices.prior, choices.lam, spec.risk)
         comparison = compare(small, sample.X, spec.kernel, spec.approximation, mapped, self.tol, spec.seed)
 

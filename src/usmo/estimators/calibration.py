@@ -7,7 +7,8 @@ With d the decision value, positive for rows called positive, the probability of
 which is monotone and inside (0, 1). Since p_P(d)/p_U(d) = p(d)/π, the labels of P and U have a likelihood for each pair
 of slopes. The pair with the largest likelihood is taken, with a penalty if the mean of p over U differs from π by more
 than sampling error. c is 0, so that p is ½ at the decision, unless no pair of slopes gives p a mean of π: many rows
-have the same d, or the threshold calls another share positive than π. c then makes the mean of p over U equal π.
+have the same d, or the threshold calls another share positive than π. The decision then says nothing of p: there is
+one slope, c makes the mean of p over U equal π, and the pair of both with the largest likelihood is taken.
 
 A model fits its training rows too well, so held-out decision values are used if there are any: those of the
 cross-validation with ``lam="cv"``, else those of :mod:`usmo.fitting.leave_one_out` in exact fits with kernels "rbf",
@@ -90,11 +91,14 @@ def calibrated(d_p: Array, d_u: Array, prior: float, m_p: Array, m_u: Array) -> 
     miss = share[0][:, None] + share[1][None, :] - prior
     likelihood = total[0][:, None] + total[1][None, :] - 0.5 * n_u * miss**2 / (prior * (1.0 - prior))
     best = np.unravel_index(int(np.argmax(likelihood)), likelihood.shape)
-    above, below = float(slopes[best[0]]), float(slopes[best[1]])
-    offset, error = 0.0, 2.0 * math.sqrt(prior * (1.0 - prior) / n_u)
-    if miss.min() > error or miss.max() < -error:
-        offset = _offset(np.where(z_u > 0, above, below) * z_u, m_u / n_u, prior)
-    return Calibration(above / scale, below / scale, offset)
+    error = 2.0 * math.sqrt(prior * (1.0 - prior) / n_u)
+    if -error <= miss.max() and miss.min() <= error:
+        return Calibration(float(slopes[best[0]]) / scale, float(slopes[best[1]]) / scale)
+    offsets = [_offset(slope * z_u, m_u / n_u, prior) for slope in slopes]
+    on_p, on_u = (odds * expit(np.outer(slopes, z) + np.array(offsets)[:, None]) for z in (z_p, z_u))
+    at = int(np.argmax(np.log(np.maximum(on_p / (1.0 + on_p), 1e-300)) @ m_p - np.log1p(on_u) @ m_u))
+    slope = float(slopes[at]) / scale
+    return Calibration(slope, slope, offsets[at])
 
 
 def _offset(log_odds: Array, share: Array, prior: float) -> float:

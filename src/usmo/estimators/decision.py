@@ -54,12 +54,8 @@ def set_decision(
         f_p, f_u = corrected(
             correct, (rows, f_p, table.sample_weight(rows)), (sample, f_u, table.sample_weight(sample))
         )
-    set_decision_of_shards(model, table, values, (f_p, labelled_masses(table, rows, w_p)), (f_u, masses(w_u)))
-
-
-def labelled_masses(table: Table, rows: Index, weight: Array) -> Array:
-    """The masses of labelled positives of these weights, with their propensities."""
-    return masses(weight, None if table.propensity is None else table.propensity[rows])
+    m_p = masses(w_p, None if table.propensity is None else table.propensity[rows])
+    set_decision_of_shards(model, table, values, (f_p, m_p), (f_u, masses(w_u)))
 
 
 def corrected_part(size: int) -> slice:
@@ -94,8 +90,8 @@ def set_decision_of_shards(model: Any, table: Table | None, shards: Shards, on_p
     if selection is not None and table is not None:
         is_p = np.isin(selection.rows, table.labelled)
         is_u = np.isin(selection.rows, table.sample(model.scenario))
-        f, rows, weight = selection.held_out, selection.rows, selection.weight
-        on_p = f[is_p], labelled_masses(table, rows[is_p], weight[is_p])
+        f, weight, propensity = selection.held_out, selection.weight, selection.propensity
+        on_p = f[is_p], masses(weight[is_p], None if propensity is None else propensity[is_p])
         on_u = f[is_u], masses(weight[is_u])
     t = model.threshold_
     on_p, on_u = ((f - t, mass) for f, mass in (on_p, on_u))

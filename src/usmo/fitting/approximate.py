@@ -79,7 +79,7 @@ def fit_approximate(
     return ApproximateFit(fit, mapped, landmarks, comparison)
 
 
-def feature_map(X: Any, rows: Index, spec: Specification, weight: Array | None = None) -> tuple[Any, Index | None]:
+def feature_map(X: Any, rows: Index, spec: Specification, weight: Array | None) -> tuple[Any, Index | None]:
     """The map of the specification, and for "nystroem" its landmarks among ``rows``."""
     assert spec.kernel is not None
     if spec.approximation == "nystroem":

@@ -23,7 +23,7 @@ from usmo.core.weights import row_count
 from usmo.fitting.path import fit_path, path_values
 from usmo.fitting.specification import Specification
 from usmo.fitting.trees import with_trees
-from usmo.kernels.row_sampling import distinct_rows_by_kind, entries_per_row, take_rows
+from usmo.kernels.row_sampling import distinct_rows, distinct_rows_by_kind, entries_per_row, take_rows
 from usmo.metrics.measures import risk_of_sample
 from usmo.metrics.sample import PUSample
 
@@ -72,6 +72,11 @@ class Folds:
         """The number of folds."""
         return int(self.fold.max()) + 1
 
+    @property
+    def propensity(self) -> Array | None:
+        """The propensity of each row, if there are propensities."""
+        return None if self.table.propensity is None else self.table.propensity[self.rows]
+
     def problems_without(self, k: int, risk: Risk, prior: float, lams: Array) -> list[Problem]:
         """The problems of all λ without one fold."""
         kept = self.fold != k
@@ -85,7 +90,7 @@ class Folds:
         """The risk of decision values of all rows, and its standard error."""
         in_u = self.kind == 0 if risk.scenario == "case-control" else np.ones(len(f), dtype=bool)
         sample = PUSample(self.rows, f, self.weight, self.kind == 1, in_u, self.kind == -1)
-        in_p = self.weight if self.table.propensity is None else self.weight / self.table.propensity[self.rows]
+        in_p = self.weight if self.propensity is None else self.weight / self.propensity
         return risk_of_sample(sample, in_p, prior, risk)
 
 
@@ -122,10 +127,20 @@ def deal(table: Table, spec: Specification, folds: int, seed: int) -> Folds:
     kind = np.repeat(np.array(list(kinds)), [len(own) for own, _, _ in shares])
     small, rows = table, chosen[entry]
     if not precomputed:
-        propensity = None if table.propensity is None else table.propensity[chosen]
+        propensity = None if table.propensity is None else _shared_propensity(table, seed, groups)[chosen]
         small = replace(table, X=take_rows(table.X, chosen), weight=None, propensity=propensity, groups=None)
         rows = entry
     return Folds(small, rows, chosen[entry], kind, mass, fold)
+
+
+def _shared_propensity(table: Table, seed: int, groups: Index | None) -> Array:
+    """Propensities with which a labelled row that stands for equal ones, of weight Σw, has their Σw/e."""
+    assert table.propensity is not None
+    shared = np.ones(table.X.shape[0])
+    weight = shared.copy() if table.weight is None else table.weight
+    rows, mass = distinct_rows(table.X, table.labelled, weight, seed, groups=groups)
+    shared[rows] = mass / distinct_rows(table.X, table.labelled, weight / table.propensity, seed, groups=groups)[1]
+    return shared
 
 
 def _dealt(distinct: Sequence[tuple[Index, Array]], folds: int) -> list[_Shares]:

@@ -30,8 +30,8 @@ class Selection:
 
     ``mean`` and ``error`` (its standard error) have one row per γ and one column per λ. ``lam`` and ``gamma`` are the
     choice, ``best_lam`` is the λ of the smallest risk. ``held_out`` are decision values of the choice on rows that its
-    fits had not seen, ``rows`` the rows of the table they belong to, each standing for all rows equal to it, and
-    ``weight`` their total weights.
+    fits had not seen, ``rows`` the rows of the table they belong to, each standing for all rows equal to it,
+    ``weight`` their total weights, and ``propensity`` their common propensities, if there are propensities.
     """
 
     lams: Array
@@ -44,6 +44,7 @@ class Selection:
     rows: Index
     held_out: Array
     weight: Array | None = None
+    propensity: Array | None = None
 
     @property
     def results(self) -> dict[str, Array]:
@@ -95,4 +96,5 @@ def _choose(
         rows=sample.origin,
         held_out=values[at[0]][chosen],
         weight=sample.weight,
+        propensity=sample.propensity,
     )

@@ -188,8 +188,8 @@ def _sample(table: Table, seed: int) -> _Sample:
     different = [len(np.unique(keys)) for _, _, keys, _ in parts]
     if table.groups is None and min(different) < 2:
         raise ValueError(
-            "propensity='estimate' divides the rows, equal ones together, and needs at least 2 different labelled and "
-            f"2 different unlabelled rows, got {different[0]} and {different[1]}"
+            "propensity='estimate' needs at least 2 different labelled and 2 different unlabelled rows, since equal "
+            f"ones share a fold; got {different[0]} and {different[1]}"
         )
     origin, weight, keys, used = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     labelled = np.arange(len(origin)) < len(parts[0][0])

@@ -152,3 +152,10 @@ def test_propensities_are_estimated_by_the_score_and_by_columns_of_the_table(tmp
         assert failed.returncode in (1, 2)
         assert message in failed.stderr
     assert not (tmp_path / "n.usmo").exists()
+
+
+def test_a_prior_from_known_negatives_asks_for_them_in_the_words_of_the_command_line(tmp_path):
+    path, _ = _three_kinds(tmp_path)
+    result = run("prior", path, "--label-column", "known", "--method", "negatives-only", check=False)
+    assert "negatives-only needs at least 2 known negatives" in result.stderr
+    assert "--negative" in result.stderr.splitlines()[-1]

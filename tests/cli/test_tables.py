@@ -99,6 +99,8 @@ MAYBE = "count as unlabelled, as empty cells do; if they are known negatives, sa
         (["yes", "no", "open"], {},
          ["'no' (1 row), 'open' (1 row) count as unlabelled; 'no' may mean known negatives: --negative no"]),
         (["yes", "No", "no", None], {"negative": "no"}, ["'No' (1 row) count as negative, as 'no' does"]),
+        ([1, -1, 0, 0], {"positive": "1"},
+         ["'0' (2 rows), '-1' (1 row) count as unlabelled; '-1' may mean known negatives: --negative -1"]),
         (["yes", "unknown", None], {}, []),
     ],
 )  # fmt: skip

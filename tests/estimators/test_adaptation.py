@@ -176,3 +176,13 @@ def test_adapt_needs_a_fit_and_rows(model):
         PUSVC().adapt(np.eye(2))
     with pytest.raises(ValueError, match=r"minimum of 1|at least one row"):
         model.adapt(np.zeros((0, 2)))
+
+
+def test_a_few_rows_say_little():
+    X, truth = rows(0, 500, 0.4)
+    model = PUSVC(0.4, scenario="censored").fit(X, truth & (np.arange(500) % 3 == 0))
+    for size, widest in ((1, 0.7), (3, 0.3)):
+        found = [model.adapt(rows(seed, size, 0.4)[0]) for seed in range(20)]
+        intervals = np.array([each.prior_interval_ for each in found])
+        assert np.diff(intervals, axis=1).min() > widest
+        assert np.mean((intervals[:, 0] <= 0.4) & (intervals[:, 1] >= 0.4)) > 0.8

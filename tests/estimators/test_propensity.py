@@ -278,3 +278,29 @@ def test_probabilities_and_reference_have_the_propensities(lam):
     fixed = LinearPUSVC(scenario="censored", lam=model.lam_).fit(X, y, propensity=e).predict_proba(X)[:, 1]
     fixed = np.clip(fixed, 1e-6, 1 - 1e-6)
     assert loss == pytest.approx(-np.mean(np.log(np.where(positive, fixed, 1 - fixed))), abs=0.03)
+
+
+def test_a_labelled_row_of_weight_two_counts_as_two():
+    X, _, y, _ = by_column(400, seed=13)
+    rows = np.r_[np.flatnonzero(y == 1)[:6], np.flatnonzero(y == 0)]
+    weight = np.where(y[rows] == 1, 2, 1)
+    model = PUSVC(0.5, scenario="censored", propensity="estimate", propensity_columns=[1])
+    weighted = clone(model).fit(X[rows], y[rows], weight)
+    again = np.repeat(rows, weight)
+    repeated = clone(model).fit(X[again], y[again])
+    assert weighted.propensity_ == pytest.approx(repeated.propensity_, rel=0.01)
+    with pytest.raises(ValueError, match="at least 10 labelled positives, got 8"):
+        clone(model).fit(X[rows[2:]], y[rows[2:]], weight[2:])
+
+
+@pytest.mark.parametrize("columns", [None, [0]])
+def test_equal_rows_of_a_kind_are_refused_unless_groups_divide_them(columns):
+    rng = np.random.default_rng(0)
+    same, others = np.ones((20, 2)), rng.normal(size=(60, 2))
+    model = PUSVC(0.5, scenario="censored", propensity="estimate", propensity_columns=columns)
+    with pytest.raises(ValueError, match=r"at least 2 different labelled .* got 1 and 60"):
+        model.fit(np.vstack([same, others]), np.arange(80) < 20)
+    with pytest.raises(ValueError, match=r"at least 2 different labelled .* got 60 and 1"):
+        clone(model).set_params(prior=0.9).fit(np.vstack([same, others]), np.arange(80) >= 20)
+    model.fit(np.vstack([same, others]), np.arange(80) < 20, groups=np.arange(80) % 8)
+    assert np.isfinite(model.propensity_).all()

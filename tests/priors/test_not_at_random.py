@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from usmo.priors import ClassStructure, Consensus, Grouped, KnownNegatives, NegativesOnly
 from usmo.priors.structure import looks_positive
@@ -169,3 +170,20 @@ def test_the_interval_reaches_the_truth_where_every_region_holds_negatives():
     truth = rng.random(2000) < np.where(X[:, 0] > 1.0, 0.5, 0.02)
     model = Consensus(scenario="censored", repeats=3, n_bootstrap=5).fit(X, labelled(truth, rng, 0.5))
     assert model.interval_[0] <= truth.mean() < model.prior_
+
+
+def test_groups_are_found_in_one_sparse_column():
+    X, y, _ = two_kinds(0, (0.6, 0.2))
+    dense = X[:, :1]
+    found, other = (Grouped(repeats=2, n_bootstrap=0).fit(rows, y) for rows in (sparse.csr_matrix(dense), dense))
+    assert len(found.diagnostics_["groups"]) == len(other.diagnostics_["groups"]) > 1
+    assert found.prior_ == pytest.approx(other.prior_, abs=0.05)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_columns_of_tiny_values_count_as_others_do(kind):
+    X, truth, rng = overlapping(3, n=400, distance=3.0)
+    y = labelled(truth, rng, 0.5)
+    for power in (-60, -1000):
+        tiny = Consensus(repeats=1, n_bootstrap=0).fit(kind(np.ldexp(X, power)), y)
+        assert tiny.prior_ == pytest.approx(Consensus(repeats=1, n_bootstrap=0).fit(kind(X), y).prior_)

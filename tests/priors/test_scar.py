@@ -159,3 +159,10 @@ def test_errors_name_the_argument():
 
 def test_p_values_are_adjusted_for_their_number():
     np.testing.assert_allclose(_holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
+
+
+def test_columns_of_tiny_values_are_tested_as_others_are():
+    X, truth, rng = table(1, n=200)
+    y = truth & (rng.random(200) < 0.4)
+    test, tiny = (scar_test(each, y, n_draws=3, prior=0.4, scenario="censored") for each in (X, np.ldexp(X, -60)))
+    assert tiny == test

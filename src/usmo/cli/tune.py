@@ -34,6 +34,12 @@ def prior(
             )  # fmt: skip
     with Messages(quiet) as messages:
         task = read_task(messages, table)
+        for name in NEED_NEGATIVES:
+            if name in names and np.count_nonzero(task.y == -1) < 2:
+                raise click.BadParameter(
+                    f"{name} needs at least 2 known negatives; name their value in the label column with --negative",
+                    ctx=click.get_current_context(), param_hint="--method",
+                )  # fmt: skip
         if dry_run:
             put_json({"would": "estimate the prior", "rows": len(task.y), "methods": names})
             return

@@ -44,6 +44,10 @@ _CHANGE = 1.5
 0.077. It is 0.059, 0.064 and 0.085 with 1, 0.057, 0.061 and 0.081 with 2, and 0.061, 0.075 and 0.108 at the largest
 likelihood."""
 
+_FEW = 30
+"""Rows below which the spread of a table's probabilities is at least that of training. That of few rows says little of
+its own error, and a single row has none."""
+
 _LEVEL = 0.9
 _SMALLEST = 1e-6
 """Priors lie this far from 0 and 1 at least."""
@@ -133,7 +137,8 @@ def mixture_prior(known: Reference, curve: Calibration, d: Array) -> tuple[float
     var_p = p.var() / known.n_labelled
     # labelled positives that are among the unlabelled rows count in both means
     common = known.inside * p.var() / known.n_unlabelled
-    spread = x.var() / len(x) + (1.0 - r) ** 2 * u.var() / known.n_unlabelled + r**2 * var_p
+    var_x = max(x.var(), u.var()) if len(x) < _FEW else x.var()
+    spread = var_x / len(x) + (1.0 - r) ** 2 * u.var() / known.n_unlabelled + r**2 * var_p
     spread = np.maximum(spread + 2.0 * r * (1.0 - r) * common, 1e-300)
     squares = (x.mean() - (1.0 - r) * u.mean() - r * p.mean()) ** 2 / spread
     squares -= squares.min()

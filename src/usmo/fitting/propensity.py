@@ -165,11 +165,10 @@ def estimate_propensity(
 
 
 def refuse_few(table: Table) -> None:
-    """Raise an error if there are too few labelled rows."""
-    if len(table.labelled) < FEWEST:
-        raise ValueError(
-            f"propensity='estimate' needs at least {FEWEST} labelled positives, got {len(table.labelled)}"
-        )
+    """Raise an error if there are too few labelled rows; a row of weight two counts as two."""
+    n = row_count(table.sample_weight(table.labelled))
+    if n < FEWEST:
+        raise ValueError(f"propensity='estimate' needs at least {FEWEST} labelled positives, got {n:g}")
 
 
 def _sample(table: Table, seed: int) -> _Sample:
@@ -186,6 +185,12 @@ def _sample(table: Table, seed: int) -> _Sample:
         keep = is_used | (kind is table.labelled)
         weight = np.where(is_used, w * (w.sum() / w[is_used].sum()), 0.0)
         parts.append((kind[keep], weight[keep], keys[keep], is_used[keep]))
+    different = [len(np.unique(keys)) for _, _, keys, _ in parts]
+    if table.groups is None and min(different) < 2:
+        raise ValueError(
+            "propensity='estimate' needs at least 2 different labelled and 2 different unlabelled rows, since equal "
+            f"ones share a fold; got {different[0]} and {different[1]}"
+        )
     origin, weight, keys, used = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     labelled = np.arange(len(origin)) < len(parts[0][0])
     fold = np.where(used, equal_row_folds(labelled, keys, FOLDS), -1)

@@ -108,6 +108,8 @@ def label_remarks(
     if not rest:
         return remarks
     likely = [text for text, _ in rest.most_common() if _meaning(text) in (0.0, -1.0) or text.lower() in _NEGATIVE]
+    if _meaning(positive) == 1.0 and {_meaning(text) for text in rest} == {0.0, -1.0}:
+        likely = [text for text in likely if _meaning(text) == -1.0]
     if negative is None and empty:
         first = (likely or [rest.most_common(1)[0][0]])[0]
         remarks.append(

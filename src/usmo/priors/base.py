@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 from sklearn.base import BaseEstimator
-from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils import ClassifierTags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
@@ -26,7 +25,7 @@ from usmo.core.targets import validate_labelled
 from usmo.core.weights import are_counts, effective_size, scaled
 from usmo.kernels.row_sampling import distinct_rows_by_kind
 from usmo.kernels.threads import single_blas
-from usmo.priors.samples import Sample
+from usmo.priors.samples import Sample, of_one_unit
 from usmo.system.rollback import unchanged_on_failure
 from usmo.system.stages import PRIOR, announce
 
@@ -142,7 +141,7 @@ class PriorEstimator(BaseEstimator):
         rows, weights = [part[0] for part in parts], [part[1] for part in parts]
         groups = None if group is None else np.concatenate([group[each] for each in rows])
         # the estimates do not depend on the units of columns, and squares of huge values would overflow
-        X = MaxAbsScaler().fit_transform(X[np.concatenate(rows)])
+        X = of_one_unit(X[np.concatenate(rows)])
         labelled = np.arange(X.shape[0]) < len(rows[0])
         sizes = [min(effective_size(weight[each], counts), self._most_rows) for each in kinds]
         if counts:

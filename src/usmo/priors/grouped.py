@@ -14,6 +14,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
@@ -106,6 +107,8 @@ def _groups(P: Any, weight: Array, most: int, seed: int) -> Index:
     components = min(_COMPONENTS, P.shape[1], P.shape[0] - 1)
     if most < 2 or components < 1:
         return np.zeros(P.shape[0], dtype=np.intp)
+    if P.shape[1] == 1:  # a truncated decomposition needs two columns
+        P = P.toarray() if sparse.issparse(P) else P
     if isinstance(P, np.ndarray):
         Z = PCA(components, random_state=seed).fit_transform(StandardScaler().fit_transform(P))
     else:

@@ -6,12 +6,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from sklearn.preprocessing import MaxAbsScaler
 
 from usmo.core.arrays import Array, Index, Mask
 from usmo.core.groups import group_folds
 
 _MOST_DRAWS = 2**53
 """Draws of a bootstrap sample at most: integer weights above it are a scale, not numbers of rows."""
+
+
+def of_one_unit(X: Any) -> Any:
+    """The columns divided by their largest magnitudes, however small these are."""
+    scaler = MaxAbsScaler().fit(X)  # takes a column of values below 1e-15 for one of zeros
+    usable = scaler.max_abs_ >= np.finfo(np.float64).tiny
+    scaler.scale_ = np.where(usable, scaler.max_abs_, 1.0)
+    return scaler.transform(X)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ depends on the prior. If it is known, nothing else need be assumed of the classe
 If it is not known, P and U alone fit any labelling: many labels at the top of a ranking may mean that only the obvious
 positives are labelled, or that there are few positives. The test then takes the prior from class structure: it assumes
 that at least as many rows are positive as look positive (:mod:`usmo.priors.structure`). Where few rows are positive and
-classes overlap, more rows look positive than are, and labels at random may be rejected: ``docs/benchmarks.md`` has how
-often. ``largest_prior``, which rests on no such assumption, says what else the labels may mean.
+classes overlap, more rows look positive than are, and labels at random may be rejected:
+``docs/benchmarks-labels.md`` has how often. ``largest_prior``, which rests on no such assumption, says what else the
+labels may mean.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ import numpy as np
 from scipy import sparse
 from scipy.stats import mannwhitneyu
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.preprocessing import MaxAbsScaler
 
 from usmo.core.arrays import Array, Mask
 from usmo.core.groups import equal_row_folds
@@ -30,6 +30,7 @@ from usmo.kernels.row_sampling import row_keys
 from usmo.kernels.threads import single_blas
 from usmo.priors.best_bin import BestBin
 from usmo.priors.label_share import Excess, LabelShares
+from usmo.priors.samples import of_one_unit
 from usmo.priors.scores import cross_fitted, default_features
 from usmo.priors.structure import looks_positive
 
@@ -181,7 +182,7 @@ def scar_test(
         rng.permutation(np.flatnonzero(kinds == kind))[:most] for kind, most in zip((1, 0), _MOST, strict=True)
     ]
     rows = np.sort(np.concatenate(parts))
-    X, labelled = MaxAbsScaler().fit_transform(X[rows]), np.isin(rows, parts[0])
+    X, labelled = of_one_unit(X[rows]), np.isin(rows, parts[0])
     with single_blas():
         z, m = np.mean([_drawn_scores(X, labelled, rng) for _ in range(n_draws)], axis=0)
         shares = LabelShares(z, labelled, rng)

@@ -47,7 +47,7 @@ _UNTOLD = {"prior": "the share of positives", "lam": "lambda", "kernel": "the ke
 """What too few known positives cannot tell, by the option that is assumed."""
 
 _ADVICE = (
-    ". The order of the rows depends little on that, the number marked does. Give the share if you know it (--prior)"
+    "The order of the rows depends little on that, the number marked does. Give the share if you know it (--prior)"
 )
 
 _HELD_OUT_ROWS, _HELD_OUT_TREES = 1_500, 100
@@ -187,7 +187,7 @@ def with_few_positives(options: dict[str, Any], task: Task, messages: Messages) 
     if assumed:
         what = " and ".join(_UNTOLD[name] for name in assumed)
         shown = " and ".join(f"--{name} {value}" for name, value in assumed.items())
-        advice = _ADVICE if "prior" in assumed else ""
+        advice = f". {_ADVICE}" if "prior" in assumed else ""
         messages.say(f"note: {quantity(known, 'known positive')} cannot tell {what}: {shown} assumed{advice}")
     return {**options, **assumed}
 

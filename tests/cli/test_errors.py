@@ -134,6 +134,17 @@ TABLES = {
     "parameters as options": (GOOD, f"{RANK} --prior 0.2 --scenario censored",
                               "usmo: --prior must be at least 0.3333 with --scenario censored,"),
     "two parameters as options": (GOOD, f"{RANK} --propensity estimate", "--propensity estimate needs --scenario cens"),
+    "column called like an option": ({"t.csv": table(header="id,class_weight,job,known\n", last="r,inf,cook,\n")}, RANK,
+                                     r"fit without it \(--ignore class_weight\)"),
+    "parameter with a number": ({"t.csv": b"e,a,known\n0.5,1,yes\n0.5,2,yes\n,3,\n,4,\n"}, f"{RANK} "
+                                "--propensity-column e --scenario censored --prior 0.6 --lam 1",
+                                "leave --prior estimate, got --prior 0.6"),
+    "parameter with double quotes": ({"t.csv": b"g,a,known\n" + 5 * b"v,1,yes\nw,2,\n"}, f"{RANK} --group-column g",
+                                     "usmo: --prior estimate .*; give --prior as a number"),
+    "prior of one positive": ({"t.csv": table(known=1)}, "prior t.csv --label-column known --positive yes",
+                              "usmo: the estimate needs at least 2 labelled positives .* got 1 and 59$"),
+    "lambda of one positive": ({"t.csv": table(known=1)}, "select t.csv --label-column known --positive yes "
+                               "--prior 0.2", "usmo: the choice of lambda needs .* got 1 and 59$"),
     "nothing on stdin": ({}, RANK.replace("t.csv", "-"), "standard input is empty"),
 }  # fmt: skip
 

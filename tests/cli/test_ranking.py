@@ -144,6 +144,33 @@ def test_three_known_positives_do_not_tell_the_prior(people, capfd):
     assert "prior 0.0500 (assumed)" in called(capfd, "inspect", people / "m.usmo")
 
 
+@pytest.mark.parametrize(
+    ("options", "assumed"),
+    [
+        (["--scenario", "censored"], "tell the share of positives: --prior 0.0975 assumed. The order"),
+        (["--prior", "0.3", "--lam", "cv"], "tell lambda: --lam auto assumed\n"),
+        (
+            ["--kernel", "auto"],
+            "tell the share of positives and the kernel: --prior 0.05 and --kernel forest+rbf as",
+        ),
+    ],
+)
+def test_what_three_known_positives_do_not_tell_is_assumed(people, capfd, options, assumed):
+    """In the censored scenario the prior counts the labelled rows too, 3 of 60."""
+    lines = (people / "t.csv").read_text().splitlines()
+    (people / "three.csv").write_text("\n".join([*lines[:4], *(line.removesuffix("yes") for line in lines[4:])]))
+    capfd.readouterr()
+    assert main(["rank", str(people / "three.csv"), "--label-column", "known", "--positive", "yes", *options]) == 0
+    assert f"3 known positives cannot {assumed}" in capfd.readouterr().err
+
+
+def test_a_warning_names_the_option(tmp_path, capfd):
+    (tmp_path / "t.csv").write_text("a,known\n1,yes\n1,\n2,\n")
+    options = ["--label-column", "known", "--positive", "yes", "--lam", "1e6"]
+    assert main(["rank", str(tmp_path / "t.csv"), *options]) == 0
+    assert "has no meaning. Lower --lam, or" in capfd.readouterr().err
+
+
 def test_a_prior_that_follows_from_propensities_is_not_called_given(people, capfd):
     pl.read_csv(people / "t.csv").with_columns(e=0.5).write_csv(people / "e.csv")
     capfd.readouterr()

@@ -86,7 +86,9 @@ def test_a_store_of_another_table_is_refused_with_what_differs(data, capsys):
     store = data.with_name("other.review")
     Store(store, {"rows": "3", "column 'age'": "x"}).close()
     assert main(["review", str(data), *LABELS, "--no-browser", "--store", str(store)]) == 1
-    assert "3 rows before, 60 now" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "3 rows before, 60 now" in err
+    assert "with the same --kind, --missing and --ignore" in err
 
 
 def test_a_dry_run_says_what_would_happen_and_makes_no_file(data, capsys):

@@ -82,6 +82,24 @@ def test_the_decimal_mark_of_a_new_file_decides_for_a_column_that_does_not(tmp_p
         np.testing.assert_allclose(Z, points.transform(expected))
 
 
+@pytest.mark.parametrize(
+    ("train", "new"),
+    [
+        ("x;y\n9.5;1,5\n10.5;2,5\n11.5;1,5\n", "x;y\n9.098;1,5\n11.234;2,5\n"),  # a table with both marks
+        ("x,y\n9.5,1.5\n10.5,2.5\n11.5,1.5\n", "x;y\n9.098;1\n11.234;2\n"),  # semicolons alone tell nothing
+        ("x,y\n9.5,1.5\n10.5,2.5\n11.5,1.5\n", 'x,y\n"9,098","1,5"\n"11,234","2,5"\n'),
+        ("x;y\n9500;1,5\n10500;2,5\n11500;1,5\n", "x;y\n9.098;1,5\n11.234;2,5\n"),  # thousands
+    ],
+)
+def test_a_column_keeps_its_magnitude_in_a_new_file(tmp_path, train, new):
+    (tmp_path / "train.csv").write_text(train)
+    (tmp_path / "new.csv").write_text(new)
+    encoder = TableEncoder().fit(read(tmp_path / "train.csv"))
+    Z = encoder.transform(read(tmp_path / "new.csv", text=encoder.unparsed()))
+    plain = TableEncoder().fit(pl.DataFrame({"x": [9.5, 10.5, 11.5]}))
+    np.testing.assert_allclose(Z[:, :1], plain.transform(pl.DataFrame({"x": [9.098, 11.234]})))
+
+
 def test_compact_and_other_dates_with_the_year_first_are_the_same_days():
     compact = [20200301 + i for i in range(12)]
     iso = [f"2020-03-{i + 1:02d}" for i in range(12)]

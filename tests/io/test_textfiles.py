@@ -112,3 +112,9 @@ def test_any_text_survives_csv_and_every_row_keeps_its_line(tmp_path_factory, ro
     sheet = read(path, text=names)
     assert [tuple(cell or "" for cell in row) for row in sheet.frame.rows()] == rows
     assert [sheet.place(i) for i in range(len(rows))] == [f"line {line}" for line in lines]
+
+
+def test_quoted_decimal_commas_decide_how_other_columns_are_read(tmp_path):
+    (tmp_path / "t.csv").write_text('x,y\n"9,098","1,5"\n"11,234","2,5"\n')
+    (tmp_path / "p.csv").write_text('x,y\n"9,098",1.5\n"11,234",2.5\n')
+    assert [read(tmp_path / name).decimal for name in ("t.csv", "p.csv")] == [",", ""]

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 
 from usmo.cli import interrupts
-from usmo.cli.wording import with_options
+from usmo.cli.wording import error_text
 from usmo.system.terminal import printable
 
 
@@ -52,7 +52,7 @@ def _run(arguments: list[str]) -> int:
         text = error.strerror or str(error)
         code = failed(f"{error.filename}: {text}" if error.filename is not None else text, 1)
     except (ValueError, ImportError, RuntimeError) as error:
-        code = failed(with_options(str(error)) or type(error).__name__, 1)
+        code = failed(error_text(error) or type(error).__name__, 1)
     except Exception as error:
         code = failed(f"{_place(error)}{type(error).__name__}: {error}: a fault in usmo, please report it", 1)
     _discard_stdout()

@@ -41,7 +41,14 @@ from usmo.report.source import cells
 from usmo.system.words import quantity
 
 _ASSUMED_PRIOR = 0.05
-"""The prior with too few known positives to estimate it."""
+"""The share of positives among the unlabelled rows with too few known positives to estimate it."""
+
+_UNTOLD = {"prior": "the share of positives", "lam": "lambda", "kernel": "the kernel"}
+"""What too few known positives cannot tell, by the option that is assumed."""
+
+_ADVICE = (
+    "The order of the rows depends little on that, the number marked does. Give the share if you know it (--prior)"
+)
 
 _HELD_OUT_ROWS, _HELD_OUT_TREES = 1_500, 100
 """Rows of the sample on which a command estimates quality, and trees of a learned kernel: half a second."""
@@ -171,17 +178,17 @@ def with_few_positives(options: dict[str, Any], task: Task, messages: Messages) 
         return options
     assumed: dict[str, Any] = {}
     if options["prior"] == "estimate" and task.propensity is None:
-        assumed["prior"] = _ASSUMED_PRIOR
+        labelled = known / task.counts["rows"] if options["scenario"] == "censored" else 0.0
+        assumed["prior"] = float(f"{labelled + (1 - labelled) * _ASSUMED_PRIOR:.3g}")
     if options["lam"] == "cv":
         assumed["lam"] = "auto"
     if options["kernel"] == "auto":
         assumed["kernel"] = "forest+rbf"
     if assumed:
+        what = " and ".join(_UNTOLD[name] for name in assumed)
         shown = " and ".join(f"--{name} {value}" for name, value in assumed.items())
-        messages.say(
-            f"note: {quantity(known, 'known positive')} cannot tell the share of positives: {shown} assumed. The order "
-            "of the rows depends little on that, the number marked does. Give the share if you know it (--prior)"
-        )
+        advice = f". {_ADVICE}" if "prior" in assumed else ""
+        messages.say(f"note: {quantity(known, 'known positive')} cannot tell {what}: {shown} assumed{advice}")
     return {**options, **assumed}
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from usmo.cli.wording import with_options
 from usmo.system.compilation import silent
 from usmo.system.terminal import printable
 
@@ -54,6 +55,8 @@ class Messages:
 
     def _show_warning(self, message: Warning | str, *_place: Any, **_more: Any) -> None:
         text = " ".join(str(message).split())
+        if any(option.name == "lam" for option in click.get_current_context().command.params):
+            text = with_options(text)
         if text not in self._warnings_shown:
             self._warnings_shown.add(text)
             self.say(f"note: {text}")

@@ -18,7 +18,7 @@ from usmo.cli.messages import Messages, put_json
 from usmo.cli.options import TableOptions
 from usmo.cli.outputs import Outputs, check_targets
 from usmo.cli.task import excluded_columns, read_sheet, say_columns
-from usmo.cli.wording import with_options
+from usmo.cli.wording import error_text
 from usmo.io import TableError
 from usmo.io.labels import label_kinds, label_remarks, labels
 from usmo.review.encoding import encoded
@@ -46,7 +46,7 @@ def simulate(
         try:
             plan.check(truth)
         except ValueError as error:
-            raise click.UsageError(with_options(str(error))) from None
+            raise click.UsageError(error_text(error)) from None
         finished = FinishedRuns(store, _digest(X, truth, plan))
         missing = [seed for seed in range(seeds) if seed not in finished.runs]
         if dry_run:

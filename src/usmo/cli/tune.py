@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -45,7 +47,7 @@ def prior(
             return
         estimates: dict[str, dict[str, Any]] = {}
         for name in names:
-            with messages.during_fit():
+            with messages.during_fit(), _without_advice('prior="estimate"', "the estimate"):
                 value, interval = _estimated(name, task, scenario, seed)
             estimates[name] = {"prior": value, "interval": list(interval)}
             messages.say(f"{name} is done")
@@ -70,6 +72,17 @@ def prior(
         for name, estimate in estimates.items():
             low, high = estimate["interval"]
             click.echo(f"{name},{estimate['prior']:.4f},{low:.4f},{high:.4f}")
+
+
+@contextlib.contextmanager
+def _without_advice(parameter: str, what: str) -> Iterator[None]:
+    """Let errors name what the command does, not a parameter, and not advise to give a number for it."""
+    try:
+        yield
+    except ValueError as error:
+        if parameter not in str(error):
+            raise
+        raise ValueError(str(error).replace(parameter, what).partition("; give ")[0]) from None
 
 
 def _estimated(name: str, task: Task, scenario: Scenario, seed: int) -> tuple[float, tuple[float, float]]:
@@ -99,7 +112,7 @@ def select(
         if chosen != "auto":
             search = PUSVCCV(search, random_state=seed)
         search.set_params(gammas=gammas or None, folds=folds, rule=rule)
-        with messages.during_fit():
+        with messages.during_fit(), _without_advice("lam='cv'", "the choice of lambda"):
             search.fit(task.X, task.y, propensity=task.propensity, groups=task.groups)
         results: dict[str, list[Any]] = {name: values.tolist() for name, values in search.cv_results_.items()}
         messages.say(

@@ -124,7 +124,7 @@ def _numbers(
     if values.codes is not None:
         numbers = parse(kind, values.texts, schema["notation"])
         if kind == "number" and not is_given:
-            numbers = _with_own_mark(numbers, values, schema["notation"], view.decimal)
+            numbers = _with_own_mark(numbers, values, schema, view.decimal)
         bad = np.isnan(numbers)
         rows = np.append(bad, False)[values.codes]
         n_bad = int(rows.sum())
@@ -153,11 +153,13 @@ def _are_compact(schema: Schema, x: np.ndarray) -> bool:
     return schema["notation"] == "compact" or not np.isnan(compact_days(x[~np.isnan(x)])).any()
 
 
-def _with_own_mark(numbers: np.ndarray, values: ColumnValues, notation: str, decimal: str) -> np.ndarray:
+def _with_own_mark(numbers: np.ndarray, values: ColumnValues, schema: Schema, decimal: str) -> np.ndarray:
     """The numbers read in the notation of training, or with the other decimal mark if the new table evidently has it.
 
-    That is so if more rows can be read with the other mark, or as many and it is the mark of the table, ``decimal``.
+    That is so if more rows can be read with the other mark, or as many, it is the mark of the table, ``decimal``, and
+    the numbers are then more like those of training.
     """
+    notation = schema["notation"]
     mark = "," if notation[:1] == "." else "."
     if decimal != mark and not np.isnan(numbers).any():
         return numbers
@@ -165,7 +167,16 @@ def _with_own_mark(numbers: np.ndarray, values: ColumnValues, notation: str, dec
     assert values.codes is not None
     rows = np.bincount(values.codes[values.codes >= 0], minlength=len(numbers))
     more = int(rows[~np.isnan(others)].sum()) - int(rows[~np.isnan(numbers)].sum())
-    return others if more > 0 or (more == 0 and decimal == mark) else numbers
+    is_other = more > 0 or (more == 0 and decimal == mark and _are_more_usual(others, numbers, schema))
+    return others if is_other else numbers
+
+
+def _are_more_usual(others: np.ndarray, numbers: np.ndarray, schema: Schema) -> bool:
+    """Whether the first reading of texts has the magnitude of the training table rather than the second."""
+    usual = max(abs(schema["median"]), schema["tail"] or schema["scale"])
+    differ = (others != numbers) & ~np.isnan(others) & ~np.isnan(numbers)
+    first, second = (np.median(np.abs(x[differ])) / usual if differ.any() else 1.0 for x in (others, numbers))
+    return bool(abs(np.log(first)) < abs(np.log(second)))
 
 
 def _not_of_kind(schema: Schema, values: ColumnValues) -> str:

@@ -16,6 +16,9 @@ _SHOWN = 80
 class TableError(ValueError):
     """A table that cannot be used; the message is one line that says what to do, safe to print on a terminal."""
 
+    names_options = True
+    """The message names options of the command line, and columns that may be called like parameters."""
+
     def __init__(self, message: str) -> None:
         super().__init__(printable(message))
 

@@ -25,6 +25,8 @@ _RULE = re.compile(rb"^[-+=|: ]*-{3}[-+=|: ]*\r?$", re.MULTILINE)
 
 _DECIMAL_COMMA = re.compile(rb"(?:^|[;\t|])\"?[-+]?[\d.]*\d,(?:\d\d?|\d{4,})\"?(?=[;\t|\r\n])", re.MULTILINE)
 _DECIMAL_POINT = re.compile(rb"(?:^|[;\t|])\"?[-+]?[\d,]*\d\.(?:\d\d?|\d{4,})\"?(?=[;\t|\r\n])", re.MULTILINE)
+_QUOTED_COMMA = re.compile(rb'(?:^|,)"[-+]?[\d.]*\d,(?:\d\d?|\d{4,})"(?=[,\r\n])', re.MULTILINE)
+_POINT_BETWEEN_COMMAS = re.compile(rb'(?:^|,)"?[-+]?[\d,]*\d\.(?:\d\d?|\d{4,})"?(?=[,\r\n])', re.MULTILINE)
 
 
 class Layout(NamedTuple):
@@ -194,9 +196,13 @@ def distinct(names: list[str], notes: list[str]) -> list[str]:
 
 
 def decimal_mark(data: bytes, separator: str) -> str:
-    """The decimal mark of most fields with an evident one; "" if there is none, or if the comma separates fields."""
-    if separator == ",":
-        return ""
+    """The decimal mark of most fields with an evident one; "" if there is none.
+
+    Where commas separate fields, numbers with a decimal comma are in quotes, and a point is what one expects: "".
+    """
     head = data[:_HEAD]
+    if separator == ",":
+        commas = len(_QUOTED_COMMA.findall(head))
+        return "," if commas > 0 and commas > len(_POINT_BETWEEN_COMMAS.findall(head)) else ""
     commas, points = len(_DECIMAL_COMMA.findall(head)), len(_DECIMAL_POINT.findall(head))
     return "," if commas > points else "." if points > commas else ""

@@ -331,7 +331,8 @@ def refuse_other_table(stored: Mapping[str, str], now: Mapping[str, str], path: 
     if parts:
         raise StoreError(
             f"the table is not the one of the review {path}: {'; '.join(parts)}. Its decisions refer to rows by "
-            "number: restore the table, or start a review in another file"
+            "number: restore the table, read it as before (in usmo review, with the same --kind, --missing and "
+            "--ignore), or start a review in another file"
         )
 
 

@@ -352,7 +352,7 @@ def test_path_and_search_take_every_kind_of_label():
 
 
 def test_ramp_loss_refuses_negatives():
-    with pytest.raises(ValueError, match="labelled negatives"):
+    with pytest.raises(ValueError, match="known negatives"):
         RampPUSVC(0.3).fit(np.arange(6.0)[:, None], [1, 1, 0, 0, 0, -1])
 
 

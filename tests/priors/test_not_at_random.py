@@ -69,7 +69,7 @@ def test_the_selection_of_positives_does_not_bias_an_estimate_from_negatives_onl
 @pytest.mark.parametrize("cls", [KnownNegatives, NegativesOnly])
 def test_an_error_names_the_labelled_negatives_that_are_missing(cls):
     X, truth, rng = overlapping(n=100)
-    with pytest.raises(ValueError, match=r"at least 2 labelled negatives \(-1 in y\), got 0"):
+    with pytest.raises(ValueError, match=r"at least 2 known negatives \(-1 in y\), got 0"):
         cls().fit(X, labelled(truth, rng, 0.5))
 
 

@@ -1,4 +1,4 @@
-"""``usmo prior`` and ``usmo select``: estimate the class prior, and choose λ and γ."""
+"""``usmo prior`` and ``usmo select``: estimate the prior, and choose λ and γ."""
 
 from __future__ import annotations
 

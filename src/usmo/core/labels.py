@@ -2,7 +2,7 @@
 
 A row that counts with weight u as positive and v as negative contributes u·ℓ(f) + v·ℓ(-f) = (u+v)·m(f) - u·f to the
 risk, so c = u + v and b = u. A weight may be negative as long as c is not. With P the labelled positives (p rows), U
-the unlabelled sample (n rows), N the known negatives (m rows), class prior π, costs w₊ of a missed positive and w₋
+the unlabelled sample (n rows), N the known negatives (m rows), prior π, costs w₊ of a missed positive and w₋
 of a false alarm, and all values divided by 2λ:
 
     risk                                               row   c                                  b

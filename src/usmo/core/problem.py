@@ -55,7 +55,7 @@ class Problem:
 
     @property
     def share(self) -> float:
-        """Σb / Σc; the class prior in the paper's problem."""
+        """Σb / Σc; the prior in the paper's problem."""
         return self.total / exact_sum(self.c)
 
     @cached_property

@@ -44,7 +44,7 @@ class LabelRule(NamedTuple):
     negative: Any = None
 
     def kinds(self, y: Any) -> NDArray[np.int8]:
-        """1 for labelled positives, 0 for unlabelled rows, -1 for labelled negatives."""
+        """1 for labelled positives, 0 for unlabelled rows, -1 for known negatives."""
         y = np.asarray(y)
         known = ~missing(y)
         kind = np.zeros(len(y), dtype=np.int8)

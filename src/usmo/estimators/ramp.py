@@ -109,7 +109,7 @@ class RampPUSVC(KernelPUClassifier):
         table = prepare_table(self, X, y, sample_weight, propensity, groups)
         if len(table.negatives):
             raise ValueError(
-                "RampPUSVC uses labelled positives and unlabelled rows only, got labelled negatives in y"
+                "RampPUSVC uses labelled positives and unlabelled rows only, got known negatives in y"
             )
         spec = specification(self, table)
         choices = choose(table, spec, self.prior, self.lam)

@@ -74,7 +74,7 @@ class PriorDisplay(Display):
             axis.legend(**ABOVE)
         ends = [self.priors.max(), self.true or 0.0, *(interval[1] for interval in self.intervals if interval)]
         right = min(1.0, 1.2 * float(max(ends)))
-        axis.set(xlabel="class prior π", xlim=(0.0, right), ylim=(-0.5, len(self.names) - 0.3))
+        axis.set(xlabel="prior π", xlim=(0.0, right), ylim=(-0.5, len(self.names) - 0.3))
         axis.set_yticks(heights, self.names)
         axis.grid(axis="x", alpha=0.25)
         return self

@@ -92,7 +92,7 @@ class SensitivityDisplay(Display):
             if self.interval is not None:
                 band = {"color": UNLABELLED, "alpha": 0.15, "linewidth": 0, "zorder": 0}
                 axis.axvspan(*self.interval, **band, label="its interval")
-            axis.set_xlabel("class prior π")
+            axis.set_xlabel("prior π")
             axis.grid(alpha=0.25)
             if k != 1:
                 handles, labels = axis.get_legend_handles_labels()

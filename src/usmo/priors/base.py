@@ -99,7 +99,7 @@ class PriorEstimator(BaseEstimator):
             check_divisible(labelled, unlabelled, self._fold_count(), 'prior="estimate"', advice)
         if self._uses_negatives and np.count_nonzero(masks[2]) < 2:
             raise ValueError(
-                f"{type(self).__name__} needs at least 2 labelled negatives (-1 in y), got "
+                f"{type(self).__name__} needs at least 2 known negatives (-1 in y), got "
                 f"{np.count_nonzero(masks[2])}"
             )
         announce(PRIOR)

@@ -5,7 +5,7 @@ proportions than among all positives. Each group g, on its own, is a random samp
 
     π_U = Σ_g α_g,     α_g the share of U that is like group g
 
-and α_g is the class prior of the problem with P_g for P. The groups are found by a Gaussian mixture.
+and α_g is the prior of the problem with P_g for P. The groups are found by a Gaussian mixture.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ def scar_test(
         )
     low, high = possible_priors(n_p, n_u, len(y), scenario)
     if prior is not None and not (isinstance(prior, Real) and low < float(prior) < high):
-        why = " (labelled rows and all rows but the labelled negatives)" if scenario == "censored" else ""
+        why = " (labelled rows and all rows but the known negatives)" if scenario == "censored" else ""
         raise ValueError(f"prior must be a number between {low:.3g} and {high:.3g}{why}, or None; got {prior!r}")
     rng = np.random.default_rng(random_state)
     parts = [

@@ -12,7 +12,7 @@ in b and c of :mod:`usmo.core.problem`, times 1/2λ:
     U     ½/(n + v·m)            0
     N     ½·v/(n + v·m)          0
 
-Both classes have the weight ½, so Σb = ½·Σc, and no class prior is needed: the share of the positives that are left is
+Both classes have the weight ½, so Σb = ½·Σc, and no prior is needed: the share of the positives that are left is
 what a review wants to find out, and with one known positive no estimator can tell it. Confirmed positives are certain,
 and so have the whole loss ℓ(f), not the linear term of the PU risk, which would correct U for positives that are no
 longer in it. They are not a random sample of the positives, so f is a ranking and its values are no probabilities.

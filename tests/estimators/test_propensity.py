@@ -14,6 +14,7 @@ from usmo import PUSVC, PUSVCCV, LinearPUSVC, PropensityModel, load, path
 from usmo.core.table import Table
 from usmo.core.targets import known_values, label_rule
 from usmo.estimators.preparation import specification
+from usmo.fitting import propensity
 from usmo.fitting.propensity import estimate_propensity
 
 
@@ -190,6 +191,21 @@ def test_kernels_of_trees_and_approximations_can_be_used():
             float(positive.mean()), scenario="censored", propensity="estimate", propensity_columns=[2], **options
         ).fit(X, y)
         assert model.propensity_[0] < 0.6 * model.propensity_[1]
+
+
+def test_rows_of_one_group_share_a_fold(monkeypatch):
+    X, positive, y, _ = by_column(400, seed=11)
+    samples, deal = [], propensity._sample
+    monkeypatch.setattr(propensity, "_sample", lambda *given: samples.append(deal(*given)) or samples[-1])
+    model, group = PropensityModel(float(positive.mean())), np.arange(400) // 8
+    for fit in (model.fit, PUSVC(0.5, scenario="censored", propensity="estimate").fit):
+        fit(X, y, groups=group)
+        sample = samples.pop()
+        assert len(np.unique(sample.fold)) > 1
+        for g in np.unique(group):
+            assert len(np.unique(sample.fold[group[sample.origin] == g])) == 1
+    with pytest.raises(ValueError, match=r"propensity='estimate' divides the rows by groups"):
+        model.fit(X, y, groups=np.zeros(400))
 
 
 @pytest.mark.parametrize("columns", [None, [2]])

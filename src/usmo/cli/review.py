@@ -19,6 +19,7 @@ from usmo.io.labels import label_remarks
 from usmo.review import BackgroundRefit, Review, Store
 from usmo.review.fingerprint import fingerprint
 from usmo.system.extras import load_extra
+from usmo.system.words import quantity
 
 _NEEDS = "usmo review needs Starlette, uvicorn and Jinja2"
 
@@ -54,7 +55,9 @@ def review(
             return
         listening = serving.bound_socket(host, port)
         features = feature_sheet(sheet, table, excluded_columns(table.roles))
-        messages.say(f"{table.source}: {len(kinds):,} rows, {(kinds == 1).sum():,} known positives")
+        messages.say(
+            f"{table.source}: {quantity(len(kinds), 'row')}, {quantity((kinds == 1).sum(), 'known positive')}"
+        )
         for remark in label_remarks(sheet, table.label_column, table.positive, table.negative, kinds):
             messages.say(f"  {remark}")
         mark = fingerprint(sheet.drop([table.label_column]), kinds)

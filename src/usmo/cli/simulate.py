@@ -28,6 +28,7 @@ from usmo.review.simulation import Plan, means
 from usmo.review.simulation import simulate as simulate_review
 from usmo.review.simulation_page import page
 from usmo.system.compilation import silent
+from usmo.system.words import quantity
 
 _HIDDEN = ("rows", "places")
 """Parts of a run that only the page uses."""
@@ -78,7 +79,7 @@ def _read(table: TableOptions, messages: Messages) -> tuple[Any, np.ndarray]:
     truth = label_kinds(sheet, table.label_column, table.positive) == 1
     features = feature_sheet(sheet, table, excluded_columns(table.roles))
     encoder, X = encoded(features, encoder_of(table))
-    messages.say(f"{table.source}: {len(truth):,} rows, {truth.sum():,} positive")
+    messages.say(f"{table.source}: {quantity(len(truth), 'row')}, {truth.sum():,} positive")
     if encoder is not None:
         say_columns(messages, encoder)
     for remark in label_remarks(

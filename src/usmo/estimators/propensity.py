@@ -134,20 +134,22 @@ class PropensityModel(Storable, BaseEstimator):
         tags.target_tags.required = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Estimate the propensity; X, y and sample_weight as for :meth:`usmo.PUSVC.fit`."""
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012 (as scikit-learn's splitters by groups)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Estimate the propensity; X, y, sample_weight and groups as for :meth:`usmo.PUSVC.fit`."""
         self._validate_params()
         with unchanged_on_failure(self):
-            self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight, groups)
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         base = PUSVC() if self.estimator is None else clone(self.estimator)
         base.set_params(
             prior=self.prior, scenario="censored", propensity="estimate", propensity_columns=self.columns,
             random_state=self.random_state,
         )  # fmt: skip
-        table = prepare_table(base, X, y, sample_weight)
+        table = prepare_table(base, X, y, sample_weight, groups=groups)
         spec = specification(base, table)
         given = choose(table, spec, self.prior, "auto" if base.lam == "cv" else base.lam)
         columns = propensity_columns(self.columns, base)

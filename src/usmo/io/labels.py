@@ -13,6 +13,7 @@ from usmo.io.errors import TableError, did_you_mean, quote
 from usmo.io.notation import PLAIN_NUMBER
 from usmo.io.parsing import MISSING, parse_boolean
 from usmo.io.sheet import Sheet
+from usmo.system.words import quantity
 
 _SHOWN = 10
 """Values of the label column that messages show at most."""
@@ -44,7 +45,9 @@ def labels(sheet: Sheet, column: str, positive: str, negative: str | None = None
     for value, kind in ((positive, 1), (negative, -1)):
         if value is not None and not (kinds == kind).any():
             counts = value_counts(sheet, column)
-            shown = ", ".join(f"{quote(text)} in {n:,} rows" for text, n in list(counts.items())[:_SHOWN])
+            shown = ", ".join(
+                f"{quote(text)} in {quantity(n, 'row')}" for text, n in list(counts.items())[:_SHOWN]
+            )
             more = f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
             raise TableError(
                 f"no row has {value!r} in column {column!r} of {sheet.source}: {did_you_mean(value, counts)} "

@@ -53,7 +53,7 @@ def test_labels_that_cannot_be_learnt_from_are_refused():
     message = (
         r"no row has 'yess' in column 'known' of the table: did you mean 'yes'\? \(values: 'yes' in 3 rows, 'no'"
     )
-    with pytest.raises(TableError, match=message + r".*'v7' in 1 rows and 4 more\)"):
+    with pytest.raises(TableError, match=message + r".*'v7' in 1 row and 4 more\)"):
         labels(sheet, "known", "yess")
     with pytest.raises(TableError, match="'NA' stands for a missing value"):
         labels(sheet, "known", "NA")

@@ -134,7 +134,7 @@ def scar_test(
     With the ``prior`` the test assumes nothing of the classes, and rejects labels at random in about 5 % of all cases
     at most; in more if positives lie in small tight clusters and most of them are labelled. Rows must be independent.
     Without it the test assumes that at least as many rows are positive as look positive. On the tables measured it then
-    rejects labels at random in 6 to 19 % of all cases, most where few rows are positive; ``largest_prior`` says how few
+    rejects labels at random in 6 to 18 % of all cases, most where few rows are positive; ``largest_prior`` says how few
     it would take. With or without the prior, the test cannot see positives that look like negatives, finds strong
     selection only, and little with fewer than 20 labelled positives. Of large tables 400 labelled and 1,000
     unlabelled rows are used. See the module for the statistics.

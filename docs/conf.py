@@ -136,7 +136,7 @@ def _internal_name(app: Any, environment: Any, node: Any, content: Any) -> Any:
 
 
 def _text_of_a_constant(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
-    """Give a constant the text under its definition, also if its public module imports it, not the text of its type."""
+    """Show the text under the definition of a constant, also where a public module imports it, not that of its type."""
     if what != "data":
         return
     constant = name.rpartition(".")[2]

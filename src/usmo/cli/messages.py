@@ -55,6 +55,7 @@ class Messages:
 
     def _show_warning(self, message: Warning | str, *_place: Any, **_more: Any) -> None:
         text = " ".join(str(message).split())
+        # only commands that fit have these options
         if any(option.name == "lam" for option in click.get_current_context().command.params):
             text = with_options(text)
         if text not in self._warnings_shown:

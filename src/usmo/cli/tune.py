@@ -76,7 +76,7 @@ def prior(
 
 @contextlib.contextmanager
 def _without_advice(parameter: str, what: str) -> Iterator[None]:
-    """Let errors name what the command does, not a parameter, and not advise to give a number for it."""
+    """Name what the command does in errors, instead of the parameter, and leave out the advice to give a number."""
     try:
         yield
     except ValueError as error:

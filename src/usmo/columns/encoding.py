@@ -172,7 +172,7 @@ def _with_own_mark(numbers: np.ndarray, values: ColumnValues, schema: Schema, de
 
 
 def _are_more_usual(others: np.ndarray, numbers: np.ndarray, schema: Schema) -> bool:
-    """Whether the first reading of texts has the magnitude of the training table rather than the second."""
+    """Whether the first reading is nearer in magnitude to the numbers of training than the second."""
     usual = max(abs(schema["median"]), schema["tail"] or schema["scale"])
     differ = (others != numbers) & ~np.isnan(others) & ~np.isnan(numbers)
     first, second = (np.median(np.abs(x[differ])) / usual if differ.any() else 1.0 for x in (others, numbers))

@@ -204,9 +204,9 @@ def problem_of(block: Block, recipe: Recipe) -> Problem:
 
 
 class SampleRows(NamedTuple):
-    """Where the rows of the sample lie among those with c > 0, and their weights, of which only the ratios count.
+    """Where the rows of the sample lie among those with c > 0, and what they weigh.
 
-    ``given`` are the weights of all rows of the block.
+    Of ``weight`` only the ratios count. ``given`` are the weights of all rows of the block, as they were given.
     """
 
     place: Index

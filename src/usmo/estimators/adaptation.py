@@ -45,8 +45,8 @@ _CHANGE = 1.5
 likelihood."""
 
 _FEW = 30
-"""Rows below which the spread of a table's probabilities is at least that of training. That of few rows says little of
-its own error, and a single row has none."""
+"""With fewer rows than this, the variance of the new table's probabilities is taken to be at least that of training:
+few rows estimate it badly, and the variance of a single row is 0."""
 
 _LEVEL = 0.9
 _SMALLEST = 1e-6

@@ -134,7 +134,10 @@ def deal(table: Table, spec: Specification, folds: int, seed: int) -> Folds:
 
 
 def _shared_propensity(table: Table, seed: int, groups: Index | None) -> Array:
-    """Propensities with which a labelled row that stands for equal ones, of weight Σw, has their Σw/e."""
+    """The propensity of each row; a labelled row that stands for equal ones has that of all, Σw / Σ(w/e).
+
+    Its weight Σw divided by this propensity is the sum of their weights divided by their own.
+    """
     assert table.propensity is not None
     shared = np.ones(table.X.shape[0])
     weight = shared.copy() if table.weight is None else table.weight

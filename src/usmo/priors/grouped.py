@@ -107,8 +107,8 @@ def _groups(P: Any, weight: Array, most: int, seed: int) -> Index:
     components = min(_COMPONENTS, P.shape[1], P.shape[0] - 1)
     if most < 2 or components < 1:
         return np.zeros(P.shape[0], dtype=np.intp)
-    if P.shape[1] == 1:  # a truncated decomposition needs two columns
-        P = P.toarray() if sparse.issparse(P) else P
+    if sparse.issparse(P) and P.shape[1] == 1:
+        P = P.toarray()  # a truncated decomposition needs two columns
     if isinstance(P, np.ndarray):
         Z = PCA(components, random_state=seed).fit_transform(StandardScaler().fit_transform(P))
     else:

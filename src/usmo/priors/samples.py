@@ -10,14 +10,12 @@ from sklearn.preprocessing import MaxAbsScaler
 
 from usmo.core.arrays import Array, Index, Mask
 from usmo.core.groups import group_folds
-
-_MOST_DRAWS = 2**53
-"""Draws of a bootstrap sample at most: integer weights above it are a scale, not numbers of rows."""
+from usmo.core.weights import MOST_COUNTED
 
 
 def of_one_unit(X: Any) -> Any:
     """The columns divided by their largest magnitudes, however small these are."""
-    scaler = MaxAbsScaler().fit(X)  # takes a column of values below 1e-15 for one of zeros
+    scaler = MaxAbsScaler().fit(X)  # on its own it leaves columns of values below 2e-15 as they are
     usable = scaler.max_abs_ >= np.finfo(np.float64).tiny
     scaler.scale_ = np.where(usable, scaler.max_abs_, 1.0)
     return scaler.transform(X)
@@ -51,7 +49,7 @@ class Sample:
         counts: list[Array] = []
         drawn: list[Mask] = []
         for sample, weight, size in zip((self.P, self.U), (self.w_p, self.w_u), self.sizes, strict=True):
-            count = rng.multinomial(min(max(2, round(size)), _MOST_DRAWS), weight / weight.sum())
+            count = rng.multinomial(min(max(2, round(size)), int(MOST_COUNTED)), weight / weight.sum())
             rows.append(sample[count > 0])
             counts.append(count[count > 0].astype(np.float64))
             drawn.append(count > 0)

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from usmo.core.arrays import Array
-from usmo.core.dual import SUM_ROUNDING
 from usmo.core.shards import Partial, PerShard, Shards, SubShards
 from usmo.kernels.tables import rows_together
 from usmo.solvers.interior_rows import InteriorRows
 from usmo.solvers.linear_shards import LinearShard
+from usmo.solvers.shard_totals import split_total
 
 
 class LinearConditions(NamedTuple):
@@ -135,25 +135,3 @@ class LinearRows:
         deviation = float(np.sqrt(max(0.0, squares / self.n - (f / self.n) ** 2)))
         violation = max(0.0, sum(merged.maxima))
         return LinearConditions(slack, concave, int(nonbound), float(missing), deviation, violation)
-
-
-def split_total(clipped: list[tuple[np.longdouble, float, float]], total: float) -> PerShard:
-    """Target Σσ of each shard; the targets sum to ``total``.
-
-    A remainder below SUM_ROUNDING·total is ignored. A small one goes to the shard with the σ farthest from 0, h and c,
-    a large one to the last shards.
-    """
-    sums, widest = [part[0] for part in clipped], [part[1] for part in clipped]
-    missing = np.longdouble(total) - sum(sums, start=np.longdouble(0))
-    if abs(missing) <= SUM_ROUNDING * total:
-        pass
-    elif abs(missing) < 0.5 * max(widest):
-        sums[int(np.argmax(widest))] += missing
-    else:
-        for k in reversed(range(len(sums))):
-            capacity = clipped[k][2] if missing > 0 else float(sums[k])
-            part = np.sign(missing) * min(abs(missing), capacity)
-            sums[k] += part
-            missing -= part
-        sums[-1] += missing  # rounding
-    return PerShard(float(value) for value in sums)

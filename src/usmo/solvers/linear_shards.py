@@ -16,6 +16,7 @@ from usmo.solvers.crossover import active_set, snap_by_decision
 from usmo.solvers.interior_shards import InteriorShard
 from usmo.solvers.newton_shards import NewtonShard
 from usmo.solvers.row_conditions import row_conditions
+from usmo.solvers.shard_totals import SigmaTotals
 from usmo.solvers.starts import sample_bounds
 
 _NO_ROWS: Index = np.arange(0)
@@ -94,13 +95,13 @@ class LinearShard:
         return some, k, int(np.count_nonzero(wrong)), int(np.count_nonzero(distance <= crossing))
 
     def near_totals(self, nearest: float) -> Partial:
-        """Number, Σc2 and Σσ of the rows at most this far from a threshold."""
+        """Number, Σc and Σσ of the rows at most this far from a threshold."""
         near = self.distance <= nearest
         sigma = np.sum(self.sigma[near], dtype=np.longdouble)
         return Partial((int(np.count_nonzero(near)), float(self.problem.c[near].sum()), sigma))
 
     def choose(self, nearest: float) -> Partial:
-        """Choose these rows for the interior point; returns their Φᵀσ, Σσ, Σc2 and number."""
+        """Choose these rows for the interior point; returns their Φᵀσ, Σσ, Σc and number."""
         self.chosen = np.arange(self.problem.n) if nearest == np.inf else np.flatnonzero(self.distance <= nearest)
         self.distance = np.empty(0)
         blocks = self.table
@@ -155,12 +156,11 @@ class LinearShard:
         """Add Φx, with the last entry of x for β, to σ of the free rows."""
         self.change_free(self._free_blocks().dot(x[:-1]) + x[-1])
 
-    def clip(self, which: int) -> tuple[Any, float, float]:
-        """Clip a candidate to its box; returns Σσ, the largest distance of a σ from 0, h and c, and Σ(c-σ)."""
+    def clip(self, which: int) -> SigmaTotals:
+        """Clip a candidate to its box; returns what :func:`split_total` needs of it."""
         c = self.interior.c
-        sigma = self.candidates[which] = np.clip(self.candidates[which], 0.0, c)
-        widest = np.minimum(np.minimum(sigma, np.abs(sigma - 0.5 * c)), c - sigma).max(initial=0.0)
-        return np.sum(sigma, dtype=np.longdouble), float(widest), float((c - sigma).sum())
+        self.candidates[which] = np.clip(self.candidates[which], 0.0, c)
+        return SigmaTotals.of(self.candidates[which], c)
 
     def repair(self, which: int, total: float) -> Partial:
         """Bring Σσ of a candidate to ``total``; returns its Φᵀσ."""

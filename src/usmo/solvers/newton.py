@@ -22,7 +22,7 @@ multiplier), and the gap is computed from the returned numbers alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -109,13 +109,13 @@ class _State:
     gap: float = np.inf
     violation: float = np.inf
     inside: int = 0
-    steps: dict[str, int] = field(default_factory=lambda: {"sweeps": 0, "newton": 0, "faces": 0, "cg": 0})
+    sweeps: int = 0
 
     def record(self, limits: Limits) -> PassRecord:
         """The state after a round; the objective is that of the dual, to be minimised, less a constant."""
         return PassRecord(
             kind="round",
-            steps=self.steps["sweeps"],
+            steps=self.sweeps,
             objective=self.gap - self.primal,
             violation=self.violation,
             beta=self.beta,
@@ -215,9 +215,8 @@ def _sweeps(state: _State, goal: float, most: int, share: float = 0.0) -> None:
     missing, margin, slacks = duals.missing(), np.inf, []
     moved, dropped = 0.0, np.inf  # by how much β moved since rows were left out, and their distance to a kink
     for sweep in range(most):
-        state.steps["sweeps"] += 1
-        seed = state.steps["sweeps"]
-        missing, slack, weight = duals.sweep(seed, state.w, state.beta, tau, missing, margin)
+        state.sweeps += 1
+        missing, slack, weight = duals.sweep(state.sweeps, state.w, state.beta, tau, missing, margin)
         state.beta += tau * missing
         slack += tau * abs(missing) * max(weight, abs(missing))  # what the next change of β adds
         slacks.append(slack)
@@ -250,7 +249,7 @@ def _joint_step(state: _State, missing: float) -> float:
     w, upper = state.w[columns], sigma > 0.5 * c
     excess = part.dot(w) + state.beta - np.where(upper, 1.0, -1.0)
     ends = np.where(upper, 0.5 * c, 0.0), np.where(upper, c, 0.5 * c)
-    moved, shift = newton_direction(part, sigma, excess, ends, state.steps)
+    moved, shift = newton_direction(part, sigma, excess, ends)
     change = moved - sigma
     image, total = part.sum(change), float(change.sum())
     gain = inner(change, excess) + state.tau * missing * total

@@ -41,16 +41,12 @@ GAIN = 0.15
 """Share of the gain promised by a Newton step that it must keep when it is cut off at the ends of pieces."""
 
 
-def newton_direction(
-    part: Any, sigma: Array, excess: Array, ends: tuple[Array, Array], steps: dict[str, int]
-) -> tuple[Array, float]:
+def newton_direction(part: Any, sigma: Array, excess: Array, ends: tuple[Array, Array]) -> tuple[Array, float]:
     """σ moved so that f - ``excess`` is met on the rows that stay inside their piece, and the change of β."""
-    system = _System(part, steps)
+    system = _System(part)
     free, moved = np.ones(sigma.size, bool), sigma.copy()
     left, v = excess, np.zeros(sigma.size)
-    steps["newton"] += 1
     for _ in range(FACES):
-        steps["faces"] += 1
         v, shift = system.solve(left, free, v, float((sigma - moved).sum()))
         t, change, image = _cut_step(part, moved, v, left + shift, ends)
         moved = np.clip(moved + change, *ends)
@@ -80,8 +76,8 @@ def _cut_step(
 class _System:
     """(XXᵀ + ridge)·v - η = right on the free rows, with Σv given; by Cholesky or by conjugate gradients."""
 
-    def __init__(self, part: Any, steps: dict[str, int]) -> None:
-        self.part, self.steps = part, steps
+    def __init__(self, part: Any) -> None:
+        self.part = part
         self.ridge = RIDGE * float(part.norms.mean()) or 1.0
         rows, columns = part.shape
         self.narrow = columns < min(rows, NARROW)
@@ -139,5 +135,4 @@ class _System:
             now, last = inner(r, y), now
             p = y + (now / last) * p
             k += 1
-        self.steps["cg"] += k
         return v, -inner(inverse, r) / whole, k < CG_STEPS

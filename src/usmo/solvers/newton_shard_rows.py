@@ -22,12 +22,12 @@ import numpy as np
 from usmo.core.arrays import Array, Index
 from usmo.core.shards import PerShard, Shards
 from usmo.kernels.tables import rows_together
-from usmo.solvers.linear_rows import split_total
 from usmo.solvers.newton_loss import inner
 from usmo.solvers.newton_products import rows_of
 from usmo.solvers.newton_rows import ROUNDING, Duals, kink_margin
 from usmo.solvers.newton_shards import NewtonShard
 from usmo.solvers.shard_quantile import next_above, quantile
+from usmo.solvers.shard_totals import split_total
 
 GATHERED = 2**23
 """Entries up to which the rows near a kink are gathered: 100 MB as a CSR matrix of float64."""
@@ -230,5 +230,5 @@ class ShardedDuals:
 
     def settle(self) -> None:
         """Remove the rounding of Σσ from the best σ."""
-        totals = split_total(self.shards.gather(NewtonShard.best_box), self.target)
+        totals = split_total(self.shards.gather(NewtonShard.best_totals), self.target)
         self.shards.gather(NewtonShard.repair_best, totals)

@@ -17,6 +17,7 @@ from usmo.core.shards import Partial
 from usmo.solvers.newton_loss import fill, inside_pieces, measure, near_kinks, room, room_ahead
 from usmo.solvers.newton_rows import Duals
 from usmo.solvers.row_conditions import row_conditions
+from usmo.solvers.shard_totals import SigmaTotals
 
 
 class NewtonShard(Duals):
@@ -149,11 +150,9 @@ class NewtonShard(Duals):
         """Xᵀ(σ before - σ)."""
         return Partial((self.rows.sum(self.before - self.sigma),))
 
-    def best_box(self) -> tuple[Any, float, float]:
-        """Σσ of the best σ, the largest distance of a σ from 0, c/2 and c, and Σ(c-σ)."""
-        sigma, c = self.best, self.c
-        widest = np.minimum(np.minimum(sigma, np.abs(sigma - 0.5 * c)), c - sigma).max(initial=0.0)
-        return np.sum(sigma, dtype=np.longdouble), float(widest), float((c - sigma).sum())
+    def best_totals(self) -> SigmaTotals:
+        """What :func:`split_total` needs of the best σ."""
+        return SigmaTotals.of(self.best, self.c)
 
     def repair_best(self, total: float) -> None:
         """Bring Σσ of the best σ to ``total``."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from usmo.core.certificate import Certificate
 from usmo.fitting.certify import certify, check_kernel
 from usmo.fitting.kernel import fit_kernel
 from usmo.fitting.linear import fit_linear
@@ -27,6 +28,13 @@ def solve_blocks(problem, matrix, start=None, *, dtype=None, cache_size=1000.0, 
     dtype = blocks.choose_float_type(problem, matrix, tol) if dtype is None else np.dtype(dtype)
     rows = blocks.local_rows(problem, matrix, dtype, cache_size)
     return blocks.solve(problem, rows, start, tol=tol, **options)
+
+
+def certificate_at(problem, sigma, beta, g):
+    """The certificate of σ and β from decision values without β on every row of the table."""
+    parts = problem.objective_parts(sigma, beta, g[problem.b_rows], g[problem.c_rows])
+    violation = problem.kkt_violation(sigma, g[problem.c_rows])
+    return Certificate.of(parts, violation, beta, problem.total, convex=True)
 
 
 def certificate_of(problem, matrix, solution):

@@ -38,6 +38,10 @@ def plain_kernel(kernel, A, B):
     return np.tanh(products) if kernel.name == "sigmoid" else products**kernel.degree
 
 
+def double_hinge(z):
+    return np.maximum(-z, np.maximum(0.0, (1.0 - z) / 2))
+
+
 def plain_bounds(y, prior, lam, weight=None, scenario="case-control"):
     """(rows of P, rows of U, c1, c2) for labels 1 and 0, written out from the risk."""
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
@@ -91,10 +95,24 @@ def random_table(seed, n=40, p=8, d=3, prior=0.4):
     return np.vstack([positive, unlabelled]), np.r_[np.ones(p, int), np.zeros(n, int)]
 
 
+def shuffled_table(seed, **shape):
+    """``random_table`` with its rows in random order."""
+    X, y = random_table(seed, **shape)
+    order = np.random.default_rng(1).permutation(len(y))
+    return X[order], y[order]
+
+
 def random_problem(seed, *, n=40, p=8, d=3, prior=0.4, lam=1e-2, kernel=None, weight=None):
     X, y = random_table(seed, n, p, d, prior)
     problem = pu_problem(prior, lam, np.flatnonzero(y == 1), np.flatnonzero(y == 0), weight)
     return problem, KernelMatrix(X, kernel or Kernel("rbf", gamma=0.5))
+
+
+def feasible_sigma(problem, seed):
+    """A σ that meets all constraints; many entries lie at 0, c/2 or c."""
+    rng = np.random.default_rng(seed)
+    share = rng.choice([0.0, 0.5, 1.0, rng.random()], size=problem.n)
+    return problem.repair(share * problem.c, rng.permutation(problem.n))
 
 
 def paper_problem(name, kernel, lam):

@@ -5,23 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.oracles import dual, fresh_G, matrices, plain_optimum, random_problem
+from tests.oracles import dual, feasible_sigma, fresh_G, matrices, plain_optimum, random_problem
 from usmo.core.dual import DualPoint
 from usmo.core.labels import pu_problem
 
 seeds = st.integers(0, 10_000)
 
 
-def feasible(problem, seed):
-    rng = np.random.default_rng(seed)
-    share = rng.choice([0.0, 0.5, 1.0, rng.random()], size=problem.n)
-    return problem.repair(share * problem.c, rng.permutation(problem.n))
-
-
 @given(seeds)
 def test_slopes_are_the_directional_derivatives(seed):
     problem, matrix = random_problem(seed, n=10, p=4)
-    point = problem.at(feasible(problem, seed)).snapped()  # a step would cross a kink that is an ulp away
+    point = problem.at(feasible_sigma(problem, seed)).snapped()  # a step would cross a kink that is an ulp away
     sigma = point.sigma
     up, dn = point.slopes(fresh_G(problem, matrix, sigma))
     step = 1e-6 * problem.c
@@ -74,7 +68,7 @@ def test_repair_is_feasible_from_anywhere(seed, n, prior, lam):
 @given(seeds)
 def test_snap_puts_near_values_on_their_bound(seed):
     problem, _ = random_problem(seed, n=20)
-    sigma = feasible(problem, seed)
+    sigma = feasible_sigma(problem, seed)
     inner = problem.at(sigma).nonbound
     noisy = np.clip(sigma * (1 + 1e-14), 0.0, problem.c)
     snapped = problem.snap(noisy, 1e-10)

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.oracles import dual, fresh_G, random_problem
+from tests.fits import certificate_at
+from tests.oracles import double_hinge, dual, feasible_sigma, fresh_G, random_problem
 from usmo.core.labels import pu_problem
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.matrix import KernelMatrix
@@ -14,35 +15,24 @@ from usmo.solvers import qp
 seeds = st.integers(0, 10_000)
 
 
-def feasible(problem, seed):
-    rng = np.random.default_rng(seed)
-    share = rng.choice([0.0, 0.5, 1.0, rng.random()], size=problem.n)
-    return problem.repair(share * problem.c, rng.permutation(problem.n))
-
-
 def decision(problem, matrix, sigma):
     rows = np.arange(len(matrix))
     return matrix.block(rows, rows) @ problem.table_coefficients(sigma, len(matrix))
 
 
 def certificate(problem, matrix, sigma, beta):
-    g = decision(problem, matrix, sigma)
-    return problem.certificate(sigma, beta, g[problem.b_rows], g[problem.c_rows])
-
-
-def double_hinge(z):
-    return max(-z, max(0.0, (1.0 - z) / 2.0))
+    return certificate_at(problem, sigma, beta, decision(problem, matrix, sigma))
 
 
 @given(seeds, st.floats(1e-4, 1.0), st.floats(0.01, 0.99), st.floats(-3.0, 3.0))
 def test_primal_is_the_regularised_pu_risk_over_two_lambda(seed, lam, prior, beta):
     problem, matrix = random_problem(seed, n=12, p=4, lam=lam, prior=prior)
-    sigma = feasible(problem, seed)
+    sigma = feasible_sigma(problem, seed)
     f = decision(problem, matrix, sigma) + beta
     alpha = problem.table_coefficients(sigma, len(matrix))
     K = matrix.block(np.arange(len(matrix)), np.arange(len(matrix)))
-    positive = np.mean([double_hinge(z) - double_hinge(-z) for z in f[problem.b_rows]])
-    unlabelled = np.mean([double_hinge(-z) for z in f[problem.c_rows]])
+    positive = np.mean(double_hinge(f[problem.b_rows]) - double_hinge(-f[problem.b_rows]))
+    unlabelled = np.mean(double_hinge(-f[problem.c_rows]))
     risk = prior * positive + unlabelled + lam * alpha @ K @ alpha
     assert certificate(problem, matrix, sigma, beta).primal == pytest.approx(risk / (2 * lam), rel=1e-9)
 
@@ -50,7 +40,7 @@ def test_primal_is_the_regularised_pu_risk_over_two_lambda(seed, lam, prior, bet
 @given(seeds, st.floats(1e-4, 1.0), st.floats(1e-6, 1 - 1e-6), st.floats(-5.0, 5.0))
 def test_gap_is_primal_minus_dual_and_never_negative(seed, lam, prior, beta):
     problem, matrix = random_problem(seed, n=15, p=3, lam=lam, prior=prior)
-    sigma = feasible(problem, seed)
+    sigma = feasible_sigma(problem, seed)
     proof = certificate(problem, matrix, sigma, beta)
     scale = 1.0 + abs(proof.primal) + abs(proof.dual)
     assert proof.gap >= -1e-12 * scale
@@ -73,7 +63,7 @@ def test_gap_and_violation_vanish_at_the_optimum(seed, lam, prior):
 @given(seeds, st.floats(0.05, 0.95))
 def test_dual_objective_is_minus_the_dual_up_to_the_positives_own_term(seed, prior):
     problem, matrix = random_problem(seed, n=10, p=4, prior=prior)
-    sigma = feasible(problem, seed)
+    sigma = feasible_sigma(problem, seed)
     own = matrix.block(problem.b_rows, problem.b_rows)
     F = dual(problem, matrix, sigma)
     expected = -F - 0.5 * problem.b @ own @ problem.b
@@ -101,7 +91,7 @@ def test_censored_rows_carry_both_coefficients():
 def test_gap_of_an_indefinite_kernel_still_measures_stationarity():
     matrix = KernelMatrix(np.random.default_rng(0).normal(size=(12, 3)), Kernel("sigmoid", gamma=2.0, coef0=-1.0))
     problem = pu_problem(0.4, 0.05, np.arange(3), np.arange(3, 12))
-    sigma = feasible(problem, 1)
+    sigma = feasible_sigma(problem, 1)
     proof = certificate(problem, matrix, sigma, 0.3)
     assert proof.gap == pytest.approx(proof.primal - proof.dual, abs=1e-9)
     assert proof.gap >= 0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from tests.oracles import random_table, rbf
+from tests.oracles import rbf, shuffled_table
 from usmo import PUSVC, LinearPUSVC
 from usmo.fitting import graded
 from usmo.fitting.warm_up import compile_kernel_solvers
@@ -16,9 +16,7 @@ from usmo.solvers import usmo
 
 @pytest.fixture(scope="module")
 def table():
-    X, y = random_table(0, n=150, p=30, d=4)
-    order = np.random.default_rng(1).permutation(len(y))
-    return X[order], y[order]
+    return shuffled_table(0, n=150, p=30, d=4)
 
 
 @pytest.mark.parametrize(("solver", "steps"), [("usmo", 5), ("blocks", 1), ("qp", 2)])

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tests.oracles import random_table, rbf
+from tests.oracles import rbf, shuffled_table
 from usmo import PUSVC
 
 
 @pytest.fixture(scope="module")
 def table():
-    X, y = random_table(0, n=150, p=30, d=4)
-    order = np.random.default_rng(1).permutation(len(y))
-    return X[order], y[order]
+    return shuffled_table(0, n=150, p=30, d=4)
 
 
 @pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix, sparse.coo_array])

@@ -5,15 +5,11 @@ import warnings
 import numpy as np
 import pytest
 
-from tests.oracles import plain_optimum, rbf
+from tests.oracles import double_hinge, plain_optimum, rbf
 from usmo import PUSVC, PUSVCCV, LinearPUSVC, RampPUSVC, fit_soft, path
 from usmo.core.table import Table
 
 SOLVERS = ("blocks", "usmo", "qp", "interior-point")
-
-
-def double_hinge(z):
-    return np.maximum(-z, np.maximum(0.0, (1.0 - z) / 2))
 
 
 def row_weights(kind, prior, w, low, high, eta, scenario, e):

@@ -5,15 +5,13 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from tests.oracles import random_table
+from tests.oracles import shuffled_table
 from usmo import PUSVC
 
 
 @pytest.fixture(scope="module")
 def table():
-    X, y = random_table(0, n=150, p=30, d=4)
-    order = np.random.default_rng(1).permutation(len(y))
-    return X[order], y[order]
+    return shuffled_table(0, n=150, p=30, d=4)
 
 
 BAD_PARAMETERS = [

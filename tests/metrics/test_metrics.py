@@ -21,7 +21,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tests.oracles import random_table
+from tests.oracles import shuffled_table
 from usmo import PUSVC, metrics
 from usmo.metrics import prior_threshold, pu_scorer, risk_with_error
 
@@ -262,9 +262,7 @@ def test_threshold_by_the_prior_counts_weights_as_rows():
 
 @pytest.fixture(scope="module")
 def table():
-    X, y = random_table(3, n=120, p=40, d=2)
-    order = np.random.default_rng(0).permutation(len(y))
-    return X[order], y[order]
+    return shuffled_table(3, n=120, p=40, d=2)
 
 
 NAMES = {

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tests.oracles import random_table
+from tests.oracles import shuffled_table
 from usmo import PUSVC, LinearPUSVC, path
 from usmo.fitting.select import Selection
 from usmo.metrics import pu_f1
@@ -44,9 +44,7 @@ def _close():
 
 @pytest.fixture(scope="module")
 def table():
-    X, y = random_table(0, n=200, p=50, d=2)
-    order = np.random.default_rng(1).permutation(len(y))
-    return X[order], y[order]
+    return shuffled_table(0, n=200, p=50, d=2)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from tests.fits import certificate_at
 from tests.oracles import dual, fresh_G, random_problem
 from usmo import PUSVC
 from usmo.core.labels import pu_problem
@@ -52,7 +53,7 @@ def test_primal_minimised_directly_gives_the_same_value(seed):
     K = matrix.block(rows, rows)
     solution = qp.solve(problem, matrix)
     g = K @ problem.table_coefficients(solution.sigma, 13)
-    proof = problem.certificate(solution.sigma, solution.beta, g[problem.b_rows], g[problem.c_rows])
+    proof = certificate_at(problem, solution.sigma, solution.beta, g)
 
     def primal(x, smooth):
         f = K @ x[:-1] + x[-1]

@@ -20,7 +20,6 @@ from functools import cached_property
 import numpy as np
 
 from usmo.core.arrays import Array, Index, exact_difference, exact_sum, union_of_rows
-from usmo.core.certificate import Certificate
 from usmo.core.dual import DualPoint, bias, loss, repaired
 from usmo.core.shards import Partial
 
@@ -135,10 +134,3 @@ class Problem:
         slack = point.slack(f, losses)
         rounding = 0.0 if error is None else float(point.most_slack(f, error).sum()) - slack
         return Partial((quad, risk, slack, point.concave_part(), self.imbalance(sigma), rounding))
-
-    def certificate(
-        self, sigma: Array, beta: float, g_b: Array, g_c: Array, *, convex: bool = True
-    ) -> Certificate:
-        """The certificate of (σ, β) from Kα on ``b_rows`` and on ``c_rows``, which the caller computes anew."""
-        parts = self.objective_parts(sigma, beta, g_b, g_c)
-        return Certificate.of(parts, self.at(sigma).violation(g_c), beta, self.total, convex)

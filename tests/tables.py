@@ -18,6 +18,19 @@ SMALL = {
 """A number, a category, a boolean and a date."""
 
 
+def weighted_rows():
+    """X, y and weights between 0.1 and 1.1 of 300 rows, of which a part of the positives is labelled."""
+    rng = np.random.default_rng(0)
+    positive = rng.random(300) < 0.4
+    X = rng.normal(size=(300, 3)) + 2.0 * positive[:, None] * [1, 1, 0]
+    y = np.where(positive & (rng.random(300) < 0.4), 1, 0)
+    return X, y, rng.random(300) + 0.1
+
+
+WEIGHT_SCALES = (1e-3, 1e-200, 1e200)
+"""Factors that no result may depend on."""
+
+
 def put(folder: Path, text: str | bytes, name: str = "data.csv") -> Path:
     """Write a file and return its path."""
     path = folder / name

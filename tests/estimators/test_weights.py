@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.utils import estimator_checks
 
+from tests.tables import WEIGHT_SCALES, weighted_rows
 from usmo import PUSVC, PUSVCCV, LinearPUSVC
 
 TIGHT = {"tol": 1e-9}
@@ -111,3 +112,10 @@ def test_comparison_of_an_approximation_counts_weights():
     assert one.objective == pytest.approx(two.objective, rel=1e-6)
     assert one.mean_difference == pytest.approx(two.mean_difference, rel=1e-6)
     assert one.changed == pytest.approx(two.changed)
+
+
+def test_the_chosen_lambda_depends_on_ratios_of_weights_only():
+    X, y, weight = weighted_rows()
+    expected = LinearPUSVC(0.3, lam="cv").fit(X, y, weight)
+    for scale in WEIGHT_SCALES:
+        assert LinearPUSVC(0.3, lam="cv").fit(X, y, scale * weight).lam_ == expected.lam_

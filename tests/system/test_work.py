@@ -1,11 +1,7 @@
 """Work that says how long it takes and how far it is."""
 
-import numpy as np
 import pytest
 
-from usmo import PUSVC
-from usmo.fitting import kernel
-from usmo.fitting.estimate import expected_work
 from usmo.system import work
 from usmo.system.work import Work, advance, expecting, in_words, watching
 
@@ -39,24 +35,3 @@ def test_time_left_is_the_estimate_at_first_and_follows_the_clock_later(monkeypa
 )
 def test_durations_are_read_by_people(seconds, words):
     assert in_words(seconds) == words
-
-
-def test_expected_work_grows_with_the_square_of_the_rows():
-    X = np.random.default_rng(0).normal(size=(3000, 4))
-    one, two = expected_work(X, 100_000), expected_work(X, 200_000)
-    assert one is not None
-    assert two is not None
-    assert two.amount == pytest.approx(4 * one.amount)
-    assert one.seconds > 0
-
-
-def test_fit_reports_its_work_as_it_goes(monkeypatch):
-    monkeypatch.setattr(kernel, "_LONG", 5000)
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(9000, 6)), (np.arange(9000) < 100).astype(int)
-    shares = []
-    with watching(lambda w: shares.append(w.share)):
-        PUSVC(0.4, lam=1e-4, gamma=0.5).fit(X, y)
-    assert shares[0] == 0.0
-    assert (np.diff(shares) >= 0).all()
-    assert shares[-1] > 0.2  # cached kernel rows are not reported

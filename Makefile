@@ -74,10 +74,11 @@ bench: $(READY) bench-tools
 	$(PY) -m benchmarks.blocks
 	$(PY) -m benchmarks.starts
 
-# Exactness on 96 problems, the QP libraries, memory, import time
+# Exactness on 96 problems and on random hard ones, the QP libraries, memory, import time
 bench-foundation: $(READY) bench-tools
 	$(PY) -m benchmarks.exactness
 	$(PY) -m benchmarks.exactness --solver blocks
+	$(PY) -m benchmarks.hardness --problems 120
 	$(PY) -m benchmarks.oracle
 	$(PY) -m benchmarks.memory
 	$(PY) -m benchmarks.imports

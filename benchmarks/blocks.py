@@ -132,7 +132,10 @@ def _sklearnex() -> Any:
 
 
 def _against(rivals: dict[str, Any]) -> None:
-    """Times of rivals over ours, by the clock and of the processors; runs alternate, and the best of each counts."""
+    """Times of rivals over ours, by the clock and of the processors.
+
+    Runs alternate, and the best of each counts; ``SVC``, which is far slower, runs once.
+    """
     print(
         f"fit against {' and '.join(rivals)} (P against U, balanced, same γ, C = 1); PUSVC with π given, λ = 1e-4"
     )

@@ -8,10 +8,10 @@ Polars, from the extra ``usmo-learn[tables]``, reads and writes. It is chosen by
 CSV file of 1,000,000 rows and ten columns (100 MB) on 2 cores, measured by `python -m benchmarks.reading`:
 
     newest versions         Polars 2.1    0.45 s  262 MB    pandas 3.1    0.36 s  265 MB  (pyarrow engine 2.0 s)
-    newest on Python 3.10   Polars 1.31   0.40 s  242 MB    pandas 2.3    1.51 s  358 MB  (pyarrow engine 2.1 s)
+    older, on Python 3.10   Polars 1.31   0.40 s  242 MB    pandas 2.3    1.51 s  358 MB  (pyarrow engine 2.1 s)
 
-The two are equal on new versions of Python. Polars is faster on the oldest supported version, and reads Parquet and
-Feather without a second package. ``read`` with all its checks takes 1.4 s and 519 MB, of which imports are 189 MB.
+The two are equal on new versions. Polars is faster on older ones, and reads Parquet and Feather without a second
+package. ``read`` with all its checks takes 1.4 s and 519 MB, of which imports are 189 MB.
 """
 
 from __future__ import annotations

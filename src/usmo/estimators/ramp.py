@@ -5,7 +5,6 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
@@ -120,13 +119,11 @@ class RampPUSVC(KernelPUClassifier):
         compile_kernel_solvers()
         solution = ramp.solve(problem, matrix, tol=self.tol, max_iter=self.max_iter)
         self._warn_if_short(solution)
-        alpha = np.zeros(table.X.shape[0])
-        np.add.at(alpha, np.concatenate([problem.b_rows, problem.c_rows]), solution.alpha)
         scale, prior = 2.0 * self.lam, choices.prior
         attributes = {
             "classes_": table.classes,
             **choices.attributes(),
-            **kernel_expansion(table.X, spec.kernel, alpha, solution.beta),
+            **kernel_expansion(table.X, spec.kernel, solution.alpha, solution.beta),
             "objective_": scale * solution.objective - prior,
             "objectives_": {name: scale * value - prior for name, value in solution.objectives.items()},
             "start_": solution.start,

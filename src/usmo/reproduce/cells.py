@@ -111,9 +111,7 @@ def fit(method: str, problem: Problem, matrix: KernelMatrix) -> tuple[Array, flo
         return alpha, problem.bias(sigma, values)
     if method == "ramp_cccp":
         minimum = ramp.solve(problem, matrix)
-        alpha = np.zeros(len(matrix))
-        np.add.at(alpha, np.concatenate([problem.b_rows, problem.c_rows]), minimum.alpha)
-        return alpha, minimum.beta
+        return minimum.alpha, minimum.beta
     solver = {"double_hinge_qp": "qp", "usmo": "usmo"}[method]
     solution = fit_kernel(problem, matrix, Specification(solver=solver, tol=1e-4)).solution
     return problem.table_coefficients(solution.sigma, len(matrix)), solution.beta

@@ -41,7 +41,7 @@ _CACHE = 1000.0
 
 @dataclass(frozen=True)
 class RampSolution:
-    """α on P and then U, β, J at the end and after each step of the procedure, for the best of the starts.
+    """α of every row of the table, β, J at the end and after each step of the procedure, for the best of the starts.
 
     ``violation`` is that of the last convex step. ``status`` is "optimal" if it is at most the tolerance and the
     procedure ended by itself, "max_iter" if it ran out of steps, "precision" if the convex step did not converge.
@@ -184,8 +184,10 @@ def solve(
     descents = {name: procedure.run(f, tol, max_iter) for name, f in begin.items()}
     start = min(descents, key=lambda name: descents[name].history[-1])
     best = descents[start]
+    alpha = np.zeros(len(kernel))
+    np.add.at(alpha, rows, best.alpha)  # a row may be in P and in U
     return RampSolution(
-        alpha=best.alpha,
+        alpha=alpha,
         beta=best.beta,
         objective=best.history[-1],
         history=tuple(best.history),

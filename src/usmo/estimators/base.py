@@ -17,6 +17,7 @@ from usmo.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from usmo.estimators.expansion import expansion_values
 from usmo.estimators.preparation import ACCEPTED
 from usmo.files import save
+from usmo.kernels.kernel import FIXED
 from usmo.system.rollback import unchanged_on_failure
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class KernelPUClassifier(PUClassifier):
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         **PUClassifier._parameter_constraints,
-        "kernel": [StrOptions({"linear", "rbf", "poly", "sigmoid", "precomputed"}), callable],
+        "kernel": [StrOptions({*FIXED}), callable],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],

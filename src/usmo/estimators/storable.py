@@ -43,10 +43,10 @@ from usmo.fitting.kernel_choice import KernelChoice
 from usmo.fitting.propensity import Propensity
 from usmo.fitting.select import Selection
 from usmo.kernels.forest import MOST_LEAVES, MOST_TREES, Forest
-from usmo.kernels.kernel import FORESTS, Kernel
+from usmo.kernels.kernel import FIXED, FORESTS, Kernel
 from usmo.kernels.maps import FourierMap
 
-_KERNELS = ("linear", "rbf", "poly", "sigmoid", "precomputed", *FORESTS)
+_KERNELS = (*FIXED, *FORESTS)
 _KERNEL_NAME = Rule(f"one of {', '.join(_KERNELS)}", lambda name, sizes: str(name) in _KERNELS)
 
 

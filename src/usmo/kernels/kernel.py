@@ -17,6 +17,9 @@ import numpy as np
 
 from usmo.core.arrays import Array
 
+FIXED = ("linear", "rbf", "poly", "sigmoid", "precomputed")
+"""Kernels that are not learnt from the table."""
+
 FORESTS = ("forest", "forest+rbf")
 """Kernels of learned trees."""
 

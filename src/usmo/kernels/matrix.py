@@ -226,18 +226,10 @@ class KernelMatrix:
             outer += on_others
         return inner, outer
 
-    def leaf_part(self, rows: Index, cols: Index, v: Array) -> Array:
-        """What K[rows, cols] @ v has besides :meth:`rbf_part`: zero but for kernels of leaves."""
-        return np.zeros((len(rows), *v.shape[1:]))
-
-    def rbf_part(self) -> tuple[KernelMatrix | None, float]:
-        """The Gaussian part of the matrix and its weight; None if there is none."""
-        return (self, 1.0) if self.kernel.name == "rbf" else (None, 0.0)
-
     def product_panels(
         self, members: Index, others: Index, v: Array, done: int = 0
     ) -> Iterator[tuple[Array, Array]]:
-        """The same in parts that add up to it, one for each panel of members after the first ``done``."""
+        """:meth:`paired_product` in parts that add up to it, one for each panel of members after the first ``done``."""
         (rows, norms), columns = self._converted(self.rows_at(members), slice(None)), v.reshape(len(v), -1)
         for panel in list(panels(len(members)))[done:]:
             inner = np.zeros(columns.shape)
@@ -247,6 +239,14 @@ class KernelMatrix:
             outer = self.product(others, members[panel], v[panel])
             advance(entries + len(others) * (panel.stop - panel.start))
             yield inner.reshape(v.shape), outer
+
+    def leaf_part(self, rows: Index, cols: Index, v: Array) -> Array:
+        """What K[rows, cols] @ v has besides :meth:`rbf_part`: zero but for kernels of leaves."""
+        return np.zeros((len(rows), *v.shape[1:]))
+
+    def rbf_part(self) -> tuple[KernelMatrix | None, float]:
+        """The Gaussian part of the matrix and its weight; None if there is none."""
+        return (self, 1.0) if self.kernel.name == "rbf" else (None, 0.0)
 
     def cross_product(self, Y: Any, v: Array) -> Array:
         """K(Y, X) @ v for new rows Y, tile by tile."""
@@ -291,7 +291,6 @@ class KernelMatrix:
 
     def _sums(self, take: _Take, n: int, sources: _Take, v: Array) -> Array:
         """K(x, s) @ v for n rows x and rows s, both read by slices, by the compiled tiles."""
-
         columns = v.reshape(len(v), -1)
         sums = np.zeros((n, columns.shape[1]))
         for part in tile_slices(len(v), self.X.shape[1]):

@@ -121,7 +121,7 @@ class LinearPUSVC(LazyPredictions, usmo.estimators.linear.LinearPUSVC):
         else:
             choices = Choices(float(self.prior), LINEAR_LAM if self.lam == "auto" else float(self.lam))
         fit = fit_cluster(
-            table, None, spec, choices.prior, choices.lam, start=self._warm_start(table.columns),
+            table, None, spec, choices.prior, choices.lam, start=self._last_function(table.columns),
             progress=combined(
                 printed(self.verbose, self.tol), callback_bridge(self, context, partial(_current, table, choices))
             ),

@@ -89,11 +89,9 @@ class PUSVC(LazyPredictions, usmo.estimators.pusvc.PUSVC):
         self, table: Partitions, spec: Specification, sample: Table, rows: Index, choices: Choices
     ) -> None:
         """Fit mapped features. Landmarks and the comparison with an exact fit come from the sample."""
-        assert spec.kernel is not None
-        assert spec.approximation is not None
         mapped, landmarks = feature_map(sample.X, sample.rows, spec, sample.weight)
         small = sample.problem(choices.prior, choices.lam, spec.risk)
-        comparison = compare(small, sample.X, spec.kernel, spec.approximation, mapped, self.tol, spec.seed)
+        comparison = compare(small, sample.X, spec, mapped)
 
         def use(fit: ClusterFit) -> None:
             model = fit.model

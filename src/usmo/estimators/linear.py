@@ -16,7 +16,7 @@ from usmo.core.solution import DualStart, PassRecord
 from usmo.core.table import Table
 from usmo.estimators.base import RISK_CONSTRAINTS, PUClassifier
 from usmo.estimators.preparation import ACCEPTED, Choices, prepare_choices, prepare_table, specification
-from usmo.estimators.training import train
+from usmo.estimators.training import previous_sigma, train
 from usmo.estimators.types import (
     ClassWeight,
     Eta,
@@ -30,7 +30,6 @@ from usmo.estimators.types import (
 from usmo.fitting.newton import Start
 from usmo.fitting.specification import Specification
 from usmo.kernels.row_blocks import Blocks, PartFeatures
-from usmo.solvers import starts
 
 
 class LinearPUSVC(PUClassifier):
@@ -193,14 +192,13 @@ class LinearPUSVC(PUClassifier):
 
     def _start(self, table: Table, spec: Specification, choices: Choices) -> Start | None:
         """The last σ if the table has as many rows, else the last decision function if it has as many columns."""
-        share = getattr(self, "_share", None)
-        if not self.warm_start or share is None or len(share) != table.X.shape[0]:
-            return self._warm_start(table.X.shape[1])
-        problem = table.problem(choices.prior, choices.lam, spec.risk)
-        beta = float(self.intercept_[0] + self.threshold_)
-        return DualStart(starts.previous(problem, share[problem.c_rows]), beta)
+        sigma = previous_sigma(self, table, spec, choices)
+        if sigma is None:
+            return self._last_function(table.X.shape[1])
+        return DualStart(sigma, float(self.intercept_[0] + self.threshold_))
 
-    def _warm_start(self, columns: int) -> tuple[Array, float] | None:
+    def _last_function(self, columns: int) -> tuple[Array, float] | None:
+        """With ``warm_start`` the weights and the intercept of the last fit; None if it had other columns."""
         if not self.warm_start or not hasattr(self, "coef_") or self.coef_.shape[1] != columns:
             return None
         return self.coef_[0], float(self.intercept_[0] + self.threshold_)

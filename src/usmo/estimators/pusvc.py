@@ -10,14 +10,13 @@ from typing import Any
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from usmo.core.arrays import Array
 from usmo.core.certificate import Certificate
 from usmo.core.solution import PassRecord
 from usmo.core.table import Table
 from usmo.estimators.base import RISK_CONSTRAINTS, KernelPUClassifier
 from usmo.estimators.compression import compressed
-from usmo.estimators.preparation import Choices, prepare_choices, prepare_table, specification
-from usmo.estimators.training import train
+from usmo.estimators.preparation import prepare_choices, prepare_table, specification
+from usmo.estimators.training import previous_sigma, train
 from usmo.estimators.types import (
     ApproximationName,
     CacheSize,
@@ -34,10 +33,8 @@ from usmo.estimators.types import (
 )
 from usmo.fitting.checkpoint import check_checkpoint
 from usmo.fitting.estimate import expected_work
-from usmo.fitting.specification import Specification
 from usmo.kernels.forest import MOST_TREES
-from usmo.kernels.kernel import FORESTS
-from usmo.solvers import starts
+from usmo.kernels.kernel import FIXED, FORESTS
 from usmo.system import caller
 from usmo.system.work import in_words
 
@@ -231,7 +228,7 @@ class PUSVC(KernelPUClassifier):
         **RISK_CONSTRAINTS,
         "lam": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "cv"})],
         "solver": [StrOptions({"auto", "blocks", "usmo", "interior-point", "newton", "qp"})],
-        "kernel": [StrOptions({"linear", "rbf", "poly", "sigmoid", "precomputed", *FORESTS}), callable],
+        "kernel": [StrOptions({*FIXED, *FORESTS}), callable],
         "n_trees": [Interval(Integral, 1, MOST_TREES, closed="both")],
         "approximation": [StrOptions({"nystroem", "rff"}), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -305,8 +302,7 @@ class PUSVC(KernelPUClassifier):
         spec = specification(self, table)
         table, choices = prepare_choices(self, table, spec, self.lam)
         self._warn_of_size(table)
-        start = self._warm_start(table, spec, choices)
-        train(self, table, spec, choices, start, context)
+        train(self, table, spec, choices, previous_sigma(self, table, spec, choices), context)
 
     def _warn_of_size(self, table: Table) -> None:
         n = len(table.sample(self.scenario))
@@ -322,13 +318,6 @@ class PUSVC(KernelPUClassifier):
                 "solver='blocks' fits exactly without this message.",
                 topic="large-exact-fit",
             )
-
-    def _warm_start(self, table: Table, spec: Specification, choices: Choices) -> Array | None:
-        share = getattr(self, "_share", None)
-        if not self.warm_start or share is None or len(share) != table.X.shape[0]:
-            return None
-        problem = table.problem(choices.prior, choices.lam, spec.risk)
-        return starts.previous(problem, share[problem.c_rows])
 
     def compress(self, X: Any, *, n_components: int | None = None, max_error: float | None = None) -> PUSVC:
         """A copy of the fitted model with fewer support vectors, for fast prediction.

@@ -22,6 +22,7 @@ from usmo.fitting.progress import combined, long_work, printed
 from usmo.fitting.specification import Specification
 from usmo.fitting.trees import with_trees
 from usmo.kernels.row_blocks import Blocks, as_features
+from usmo.solvers import starts
 from usmo.system.stages import FIT, announce
 
 OPTIONAL = (
@@ -97,6 +98,15 @@ def set_fitted(model: Any, table: Table, spec: Specification, choices: Choices, 
     leaves_out = fit.comparison is None and makes_held_out_values(model, spec)
     on_p, on_u = (positives, evaluate(positives)), (sample, f)
     set_decision(model, table, on_p, on_u, correct if leaves_out else None)
+
+
+def previous_sigma(model: Any, table: Table, spec: Specification, choices: Choices) -> Array | None:
+    """With ``warm_start`` the last σ, moved into the bounds of this problem; None if the table has other rows."""
+    share = getattr(model, "_share", None)
+    if not model.warm_start or share is None or len(share) != table.X.shape[0]:
+        return None
+    problem = table.problem(choices.prior, choices.lam, spec.risk)
+    return starts.previous(problem, share[problem.c_rows])
 
 
 def common_attributes(

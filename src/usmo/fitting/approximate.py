@@ -13,7 +13,6 @@ from usmo.fitting.columns import fit_features
 from usmo.fitting.kernel import fit_kernel
 from usmo.fitting.linear import LinearFit
 from usmo.fitting.specification import Specification
-from usmo.kernels.kernel import Kernel
 from usmo.kernels.maps import FourierMap, NystroemMap, choose_landmarks, mapped_features
 from usmo.kernels.matrix import KernelMatrix
 from usmo.kernels.row_blocks import ArrayFeatures
@@ -69,13 +68,11 @@ def fit_approximate(
     problem: Problem, X: Any, spec: Specification, progress: Progress | None = None, weight: Array | None = None
 ) -> ApproximateFit:
     """Fit on mapped features, and compare with an exact fit on a sample; ``weight`` is that of the rows of X."""
-    assert spec.kernel is not None
-    assert spec.approximation is not None
     with single_blas():  # as in fit_kernel
         mapped, landmarks = feature_map(X, problem.rows, spec, weight)
         features = mapped_features(X, mapped)
     fit = fit_features(problem, features, spec, progress=progress)
-    comparison = compare(problem, X, spec.kernel, spec.approximation, mapped, spec.tol, spec.seed)
+    comparison = compare(problem, X, spec, mapped)
     return ApproximateFit(fit, mapped, landmarks, comparison)
 
 
@@ -88,21 +85,23 @@ def feature_map(X: Any, rows: Index, spec: Specification, weight: Array | None) 
     return FourierMap(spec.kernel, spec.n_components, X.shape[1], spec.seed), None
 
 
-def compare(
-    problem: Problem, X: Any, kernel: Kernel, kind: str, mapped: Any, tol: float, seed: int
-) -> Approximation:
+def compare(problem: Problem, X: Any, spec: Specification, mapped: Any) -> Approximation:
     """Compare an exact fit and a fit of mapped features on a sample of the problem's rows."""
-    few, b = _sample(X, problem.b_rows, problem.b, seed)
-    some, c = _sample(X, problem.c_rows, problem.c, seed)
+    assert spec.kernel is not None
+    assert spec.approximation is not None
+    few, b = _sample(X, problem.b_rows, problem.b, spec.seed)
+    some, c = _sample(X, problem.c_rows, problem.c, spec.seed)
     rows = np.concatenate([few, some])
     small = Problem(np.arange(len(few)), np.arange(len(few), len(rows)), b, c)
-    exact = fit_kernel(small, KernelMatrix(X[rows], kernel), Specification(kernel, solver="blocks", tol=tol))
-    rough = fit_features(small, ArrayFeatures(mapped.transform(X[rows])), Specification(tol=tol))
+    exact = fit_kernel(
+        small, KernelMatrix(X[rows], spec.kernel), Specification(spec.kernel, solver="blocks", tol=spec.tol)
+    )
+    rough = fit_features(small, ArrayFeatures(mapped.transform(X[rows])), Specification(tol=spec.tol))
     f = exact.solution.G + exact.solution.beta
     other = rough.solution.G + rough.solution.beta
     scale = 1.0 / float(problem.c.sum())  # 2λ without class weights: P times 2λ is the regularised risk
     return Approximation(
-        kind=kind,
+        kind=spec.approximation,
         n_components=mapped.width,
         n_compared=len(some),
         exact_objective=scale * exact.certificate.primal,

@@ -12,7 +12,7 @@ from usmo.core.solution import Solution
 from usmo.core.table import Table
 from usmo.fitting import graded
 from usmo.fitting.approximate import Approximation, fit_approximate
-from usmo.fitting.certify import Certified, better
+from usmo.fitting.certify import better
 from usmo.fitting.columns import fit_features
 from usmo.fitting.kernel import fit_kernel
 from usmo.fitting.newton import Start
@@ -55,18 +55,14 @@ def fit_columns(
 ) -> Fit:
     """Fit a linear function of the columns. A small problem that falls short is finished by the dense solver."""
     fit = fit_features(problem, features, spec, start=start, progress=progress)
-    one = Certified(fit.solution, fit.certificate, fit.net_violation)
-    if (
-        fit.solution.status != "precision"
-        or not isinstance(features, ArrayFeatures)
-        or not graded.can_finish(problem)
-    ):
-        return Fit(problem, *one[:2], coef=fit.coef)
-    other = graded.finish(problem, KernelMatrix(features.X, Kernel("linear")), spec, fit.solution)
-    if better(one, other) is one:
-        return Fit(problem, *one[:2], coef=fit.coef)
-    alpha = problem.table_coefficients(other.solution.sigma, features.shape[0])
-    return Fit(problem, *other[:2], coef=Blocks(features).weighted_sum(alpha))
+    short = fit.solution.status == "precision" and graded.can_finish(problem)
+    if short and isinstance(features, ArrayFeatures):
+        finished = graded.finish(problem, KernelMatrix(features.X, Kernel("linear")), spec, fit.solution)
+        if better(fit.certified, finished) is finished:
+            alpha = problem.table_coefficients(finished.solution.sigma, features.shape[0])
+            coef = Blocks(features).weighted_sum(alpha)
+            return Fit(problem, finished.solution, finished.certificate, coef=coef)
+    return Fit(problem, fit.solution, fit.certificate, coef=fit.coef)
 
 
 def fit_table(

@@ -137,10 +137,8 @@ def _by_columns(
     solver: str = "interior-point",
 ) -> Certified:  # fmt: skip
     if solver == "newton":
-        fit = fit_newton(problem, kernel.X, spec, start=start, progress=progress)
-    else:
-        fit = fit_linear(problem, ArrayFeatures(kernel.X), spec, start=start, progress=progress)
-    return Certified(fit.solution, fit.certificate, fit.net_violation)
+        return fit_newton(problem, kernel.X, spec, start=start, progress=progress).certified
+    return fit_linear(problem, ArrayFeatures(kernel.X), spec, start=start, progress=progress).certified
 
 
 def _by_qp(problem: Problem, kernel: KernelMatrix, spec: Specification, psd: bool) -> Certified:

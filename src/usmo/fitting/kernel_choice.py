@@ -20,6 +20,7 @@ from usmo.core.table import Table
 from usmo.fitting.default_lam import default_lam
 from usmo.fitting.folds import FOLDS, Folds, Trial, deal, held_out
 from usmo.fitting.specification import Specification
+from usmo.metrics.measures import share_below
 
 _ERRORS = 2.0
 """Standard errors by which another kernel must be better than the first. With fewer, the choice follows the noise: over
@@ -90,14 +91,6 @@ def _placements(sample: Folds, f: Array) -> _Placements:
         p, u = (np.flatnonzero((sample.fold == k) & (sample.kind == kind)) for kind in (1, 0))
         if len(p) and len(u):
             w_p, w_u = sample.weight[p], sample.weight[u]
-            parts.append((_share_below(f[p], f[u], w_u), 1.0 - _share_below(f[u], f[p], w_p), w_p, w_u))
+            parts.append((share_below(f[p], f[u], w_u), 1.0 - share_below(f[u], f[p], w_p), w_p, w_u))
     of_p, of_u, w_p, w_u = (np.concatenate(column) for column in zip(*parts, strict=True))
     return _Placements(of_p, of_u, w_p / w_p.sum(), w_u / w_u.sum())
-
-
-def _share_below(values: Array, others: Array, weight: Array) -> Array:
-    """The share of the weight of ``others`` below each value, ties half."""
-    order = np.argsort(others, kind="stable")
-    ends = np.concatenate([[0.0], np.cumsum(weight[order])]) / weight.sum()
-    below, upto = (ends[np.searchsorted(others[order], values, side=side)] for side in ("left", "right"))
-    return 0.5 * (below + upto)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from usmo.core.certificate import Certificate
 from usmo.core.problem import Problem
 from usmo.core.shards import LocalShards, Shards
 from usmo.core.solution import PassRecord, Solution, Status
-from usmo.fitting.certify import certify_shards, meets_tolerance
+from usmo.fitting.certify import Certified, certify_shards, meets_tolerance
 from usmo.fitting.specification import Specification
 from usmo.fitting.warm_up import compile_linear_solver
 from usmo.kernels.matrix import KernelMatrix
@@ -41,6 +42,11 @@ class LinearFit:
     certificate: Certificate
     coef: Array
     net_violation: float
+
+    @property
+    def certified(self) -> Certified:
+        """The solution with its certificate, as fits with a kernel have them."""
+        return Certified(self.solution, self.certificate, self.net_violation)
 
 
 @dataclass(frozen=True)
@@ -98,16 +104,20 @@ def fit_linear(
         max_iter=spec.max_iter, max_time=spec.max_time, progress=None if progress is None else report,
     )  # fmt: skip
     shard.best = solved.best
-    model = certify_linear(LocalShards(shard), result, centre, spec.tol)
-    return linear_fit(shard, model, shift)
+    return linear_fit(certify_linear(LocalShards(shard), result, centre, spec.tol), [shard], shift)
 
 
-def linear_fit(shard: LinearShard, model: LinearModel, shift: Array) -> LinearFit:
-    """The fit of a certified model of rows in one shard, whose columns are centred by ``shift``."""
+def linear_fit(model: LinearModel, shards: Sequence[LinearShard], shift: Array) -> LinearFit:
+    """The fit of a certified model of the rows in these shards, whose columns are centred by ``shift``."""
     solution = Solution(
-        sigma=shard.sigma, beta=model.beta, G=shard.g_c + float(model.coef @ shift), iterations=model.iterations,
-        kernel_rows=0.0, history=model.history, status=model.status,
-    )  # fmt: skip
+        sigma=np.concatenate([shard.sigma for shard in shards]),
+        beta=model.beta,
+        G=np.concatenate([shard.g_c for shard in shards]) + float(model.coef @ shift),
+        iterations=model.iterations,
+        kernel_rows=0.0,
+        history=model.history,
+        status=model.status,
+    )
     return LinearFit(solution, model.certificate, model.coef, model.net_violation)
 
 

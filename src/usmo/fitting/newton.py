@@ -9,7 +9,7 @@ import numpy as np
 from usmo.core.arrays import Array
 from usmo.core.problem import Problem
 from usmo.core.shards import LocalShards, PerShard, Shards, SubShards
-from usmo.core.solution import DualStart, PassRecord, Solution
+from usmo.core.solution import DualStart, PassRecord
 from usmo.fitting.linear import SOLVER_GAP_SHARE, LinearFit, certify_linear, linear_fit, refuse_large
 from usmo.fitting.specification import Specification
 from usmo.fitting.warm_up import compile_newton_solver
@@ -64,8 +64,7 @@ def fit_newton(
     )  # fmt: skip
     shard.best = problem.repair(result.sigma[problem.c_rows]), np.empty(0)
     linear = LinearResult(result.beta, result.iterations, result.history, result.status, problem.total)
-    model = certify_linear(LocalShards(shard), linear, centre, spec.tol)
-    return linear_fit(shard, model, shift)
+    return linear_fit(certify_linear(LocalShards(shard), linear, centre, spec.tol), [shard], shift)
 
 
 def fit_newton_parts(
@@ -96,13 +95,7 @@ def fit_newton_parts(
     result = newton_result(
         shards, centre, spec, spec.max_time, progress=None if progress is None else report, **arguments
     )
-    model = certify_linear(shards, result, centre, spec.tol)
-    solution = Solution(
-        sigma=np.concatenate([part.sigma for part in parts]), beta=model.beta,
-        G=np.concatenate([part.g_c for part in parts]) + float(model.coef @ shift), iterations=model.iterations,
-        kernel_rows=0.0, history=model.history, status=model.status,
-    )  # fmt: skip
-    return LinearFit(solution, model.certificate, model.coef, model.net_violation)
+    return linear_fit(certify_linear(shards, result, centre, spec.tol), parts, shift)
 
 
 def newton_result(

@@ -157,11 +157,15 @@ def _variance(values: Array, weight: Array) -> float:
 
 
 def _shares_below(sample: PUSample, rows: Any) -> Array:
-    """For every row the share of ``rows`` with a smaller f; equal ones count one half."""
-    f, weight = sample.f[rows], sample.weight[rows]
-    order = np.argsort(f, kind="stable")
+    """For every row the share of ``rows`` with a smaller f."""
+    return share_below(sample.f, sample.f[rows], sample.weight[rows])
+
+
+def share_below(values: Array, others: Array, weight: Array) -> Array:
+    """For each value the share of the weight of ``others`` that are smaller; equal ones count one half."""
+    order = np.argsort(others, kind="stable")
     below = np.append(0.0, np.cumsum(weight[order])) / weight.sum()
-    less, at_most = (below[np.searchsorted(f[order], sample.f, side=side)] for side in ("left", "right"))
+    less, at_most = (below[np.searchsorted(others[order], values, side=side)] for side in ("left", "right"))
     return 0.5 * (less + at_most)
 
 

@@ -23,7 +23,7 @@ _IS_STRUCTURE = np.isin(np.arange(256), list(b"[]{},:"))
 def parsed_json(text: bytes, limit: int) -> Any:
     """The value of a JSON text without deep nesting, repeated keys and numbers beyond 64 bits.
 
-    RequestRefused before it is parsed if that would take more than ``limit`` bytes of memory.
+    A text whose parsing would take more than ``limit`` bytes of memory is refused before it is parsed.
     """
     structure = _structure(text)
     check_limit("its manifest takes", _memory(len(text), structure), limit)

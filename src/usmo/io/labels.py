@@ -11,7 +11,7 @@ import numpy as np
 
 from usmo.io.errors import TableError, did_you_mean, quote
 from usmo.io.notation import PLAIN_NUMBER
-from usmo.io.parsing import MISSING, parse_boolean
+from usmo.io.parsing import is_missing, parse_boolean
 from usmo.io.sheet import Sheet
 from usmo.system.words import quantity
 
@@ -102,7 +102,7 @@ def label_remarks(
     rest = Counter({text: n for text, n in rest.items() if text not in typos})
     empty = int(np.count_nonzero(kinds == 0)) - sum(rest.values()) - sum(typos.values())
     if others == "negative":
-        gaps = [f"{column}: {empty:,} {'row' if empty == 1 else 'rows'} without a value count as negative"]
+        gaps = [f"{column}: {quantity(empty, 'row')} without a value count as negative"]
         return [
             *remarks,
             *(gaps if empty else []),
@@ -130,7 +130,7 @@ def _rows(counts: dict[str, int]) -> str:
     """The most frequent texts with their numbers of rows."""
     most = Counter(counts).most_common()
     more = f" and {len(most) - _SHOWN} more" if len(most) > _SHOWN else ""
-    return ", ".join(f"{quote(text)} ({n:,} {'row' if n == 1 else 'rows'})" for text, n in most[:_SHOWN]) + more
+    return ", ".join(f"{quote(text)} ({quantity(n, 'row')})" for text, n in most[:_SHOWN]) + more
 
 
 def _is_typo(text: str, word: str) -> bool:
@@ -153,7 +153,7 @@ def _mask(sheet: Sheet, column: str, label: str) -> np.ndarray:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or str(value).strip().lower() in MISSING
+    return value is None or is_missing(str(value))
 
 
 def _meaning(value: Any) -> float | str:

@@ -24,7 +24,8 @@ MISSING = frozenset(
 """Texts that mean a missing value, in lower case; upper case and spaces around them make no difference."""
 
 USUAL_SPELLINGS = ["", "NA", "na", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", "-"]
-"""The spellings given to the CSV parser, where each costs time on every field; ``plain_columns`` handles the rest."""
+"""The spellings given to the CSV parser, where each costs time on every field.
+:func:`usmo.io.infer_types.convert_text_columns` handles the rest."""
 
 _LONGEST_MIXED = 4
 

@@ -68,16 +68,14 @@ def _steps(sigma, G, K, c2, tau, complete, most):  # type: ignore[no-untyped-def
     return most
 
 
-def stopped_at(
-    problem: Problem, matrix: KernelMatrix, *, complete: bool, tau: float = TAU
-) -> tuple[np.ndarray, np.ndarray, int]:
+def stopped_at(problem: Problem, matrix: KernelMatrix, *, complete: bool) -> tuple[np.ndarray, np.ndarray, int]:
     """σ, G and the number of steps where the published or the complete test ends."""
     rows = problem.c_rows
     K = np.ascontiguousarray(matrix.block(rows, rows))
     q = matrix.product(rows, problem.b_rows, problem.b)
     sigma = starts.paper(problem, matrix)
     G = q - K @ sigma
-    steps = _steps(sigma, G, K, problem.c, tau, complete, _MOST_STEPS)
+    steps = _steps(sigma, G, K, problem.c, TAU, complete, _MOST_STEPS)
     return sigma, q - K @ sigma, steps
 
 

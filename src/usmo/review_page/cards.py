@@ -26,6 +26,9 @@ _TITLE_LENGTH = 300
 _FEWEST = 3
 """Known positives from which a range of theirs is shown."""
 
+_MOST_OUTSIDE = 3
+"""Columns named in which a row lies outside the range of the known positives."""
+
 Cell = dict[str, Any]
 
 
@@ -166,7 +169,7 @@ class Cards:
             self._scales[name] = _Scale.of(self._numbers(name))
         return self._scales[name]
 
-    def outside(self, row: int, positives: Index, *, most: int = 3) -> list[str]:
+    def outside(self, row: int, positives: Index) -> list[str]:
         """Columns whose number lies outside the range of the known positives, the farthest first."""
         names, values = self._values(row, MOST_COLUMNS)
         if sparse.issparse(self.sheet.matrix) or len(positives) < _FEWEST:
@@ -179,7 +182,7 @@ class Cards:
             own, spread = own[np.isfinite(own)], self._scale(name).spread
             if len(own) >= _FEWEST and spread > 0.0:
                 far.append((max(own.min() - value, value - own.max()) / spread, name))
-        return [clean(name) for distance, name in sorted(far, reverse=True)[:most] if distance > 0]
+        return [clean(name) for distance, name in sorted(far, reverse=True)[:_MOST_OUTSIDE] if distance > 0]
 
 
 def _below(ordered: Array, value: float) -> float:

@@ -25,12 +25,10 @@ _ROUNDING = 1e-12
 """Relative widening of an interval, so that rounding does not exclude the row that defines it."""
 
 
-def close_columns(
-    X: Any, rows: Index, nearest: Index, unlabelled: Index, *, seed: int = 0
-) -> list[list[tuple[int, float]]]:
+def close_columns(X: Any, rows: Index, nearest: Index, unlabelled: Index) -> list[list[tuple[int, float]]]:
     """For each row, the columns in which few unlabelled rows are as close to its nearest known positive."""
     if len(unlabelled) > _SAMPLE:
-        unlabelled = np.sort(np.random.default_rng(seed).choice(unlabelled, _SAMPLE, replace=False))
+        unlabelled = np.sort(np.random.default_rng(0).choice(unlabelled, _SAMPLE, replace=False))
     share = np.empty((len(rows), X.shape[1]))
     for j in range(X.shape[1]):
         column = X[:, [j]].toarray().ravel() if sparse.issparse(X) else np.asarray(X[:, j])

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+from usmo.system.words import quantity
+
 LONG = 20.0
 """Seconds from which work is worth a message."""
 
@@ -86,7 +88,5 @@ def _tell(work: Work) -> None:
 def in_words(seconds: float) -> str:
     """A duration for people: "40 seconds", "12 minutes", "3 hours"."""
     if seconds < 90:
-        return f"{max(1, round(seconds)):d} seconds" if round(seconds) > 1 else "1 second"
-    if seconds < 90 * 60:
-        return f"{round(seconds / 60):d} minutes"
-    return f"{round(seconds / 3600):d} hours"
+        return quantity(max(1.0, seconds), "second")
+    return quantity(seconds / 60, "minute") if seconds < 90 * 60 else quantity(seconds / 3600, "hour")

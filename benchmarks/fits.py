@@ -1,10 +1,13 @@
-"""What the benchmarks of solvers share: fits with options as keywords, and the best time of several runs."""
+"""What the benchmarks of solvers share: fits with options as keywords, their times and their memory."""
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Callable
 from typing import Any
+
+import psutil
 
 from usmo.core.arrays import Array
 from usmo.core.certificate import Certificate
@@ -31,6 +34,18 @@ def solve_blocks(
     """The solution of the block solver, without a certificate."""
     rows = blocks.local_rows(problem, matrix, blocks.choose_float_type(problem, matrix, tol), CACHE)
     return blocks.solve(problem, rows, start, tol=tol)
+
+
+def time_and_memory(model: Any, X: Any, y: Any) -> tuple[float, int]:
+    """Seconds of a fit, and the bytes by which the peak of this process exceeds its memory before the fit.
+
+    The peak may be an earlier one, of making the table, so the fit takes no more than that.
+    """
+    before = psutil.Process().memory_info().rss
+    began = time.perf_counter()
+    model.fit(X, y)
+    seconds = time.perf_counter() - began
+    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
 
 
 def best_time(work: Callable[[], object], runs: int = 3) -> float:

@@ -7,14 +7,12 @@ peak. Promise: below 500 MB at n = 20,000, d = 20.
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
-import time
 
 import numpy as np
-import psutil
 
+from benchmarks.fits import time_and_memory
 from usmo import PUSVC
 
 
@@ -25,14 +23,11 @@ def measure(n: int, d: int, lam: float, solver: str) -> None:
     y = np.zeros(n + 100, dtype=int)
     y[np.flatnonzero(positive)[:100]] = 1
     PUSVC(0.3).fit(X[:200], np.arange(200) < 20)
-    before = psutil.Process().memory_info().rss
-    began = time.perf_counter()
-    model = PUSVC(0.3, lam=lam, solver=solver).fit(X, y)
-    seconds = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    model = PUSVC(0.3, lam=lam, solver=solver)
+    seconds, above = time_and_memory(model, X, y)
     print(
-        f"{solver:6s}  n {n:6d}  d {d:3d}  lam {lam:g}  peak over the data {(peak - before) / 2**20:5.0f} MB  "
-        f"(before {before / 2**20:.0f} MB, data {X.nbytes / 2**20:.1f} MB)  "
+        f"{solver:6s}  n {n:6d}  d {d:3d}  lam {lam:g}  peak over the data {above / 2**20:5.0f} MB  "
+        f"(data {X.nbytes / 2**20:.1f} MB)  "
         f"kernel rows/n {model.kernel_rows_ / n:.2f}  "
         f"non-bound {model.history_[-1].nonbound}  gap {model.certificate_.relative_gap:.1e}  {seconds:.0f} s",
         flush=True,

@@ -16,19 +16,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 from threadpoolctl import threadpool_limits
 
-from benchmarks.fits import best_time
+from benchmarks.fits import best_time, time_and_memory
 from usmo import PUSVC
 from usmo.datasets import make_poker_hands, make_pu
 from usmo.kernels.kernel import Kernel
@@ -66,13 +63,10 @@ def fit_one(n: int, lam: float, checkpoint: str) -> None:
     X, y, prior = hands(n)
     PUSVC(prior, lam=lam, gamma=GAMMA).fit(X[:4000], y[:4000])  # compiles
     tiles = [tile_time(X, np.float32)]
-    before = psutil.Process().memory_info().rss
-    began = time.perf_counter()
     model = PUSVC(
         prior, lam=lam, gamma=GAMMA, tol=TOL, solver="blocks", checkpoint=checkpoint, checkpoint_seconds=20.0
-    ).fit(X, y)
-    seconds = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    )
+    seconds, above = time_and_memory(model, X, y)
     tiles.append(tile_time(X, np.float32))
     total, s = n + POSITIVES, len(model.support_)
     needed = 2 * (s * total - s * s / 2)
@@ -81,7 +75,7 @@ def fit_one(n: int, lam: float, checkpoint: str) -> None:
         "rows": n, "lam": lam, "seconds": round(seconds, 1), "support": round(s / total, 3),
         "kernel rows": round(model.kernel_rows_ / n, 3), "relative gap": float(f"{certificate.relative_gap:.2g}"),
         "violation": float(f"{certificate.kkt_violation:.2g}"), "precision": certificate.precision,
-        "GB above the data": round((peak - before) / 1e9, 2), "tile ns": round(min(tiles), 3),
+        "GB above the data": round(above / 1e9, 2), "tile ns": round(min(tiles), 3),
         "needed seconds": round(1e-9 * min(tiles) * needed, 1), "history": [list(r) for r in model.history_],
     }  # fmt: skip
     print(json.dumps(line), flush=True)

@@ -7,14 +7,12 @@ data, kernel rows over n, relative gap. 100 labelled positives, the true prior, 
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
-import time
 
 import numpy as np
-import psutil
 
+from benchmarks.fits import time_and_memory
 from benchmarks.large import pu_table
 from usmo import PUSVC, LinearPUSVC
 from usmo.datasets import make_poker_hands, make_pu
@@ -41,14 +39,10 @@ def measure(case: str) -> None:
     estimator = LinearPUSVC if options.pop("linear", False) else PUSVC
     model = estimator(prior, **options)
     estimator(0.3, **options).fit(X[:400], np.arange(400) < 40)  # compiles
-    before = psutil.Process().memory_info().rss
-    began = time.perf_counter()
-    model.fit(X, y)
-    seconds = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    seconds, above = time_and_memory(model, X, y)
     rows = getattr(model, "kernel_rows_", 0.0) / n
     print(
-        f"{case:34s}{seconds:8.1f} s{max(0.0, peak - before) / 1e6:8.0f} MB   kernel rows/n {rows:.2f}   "
+        f"{case:34s}{seconds:8.1f} s{max(0.0, above) / 1e6:8.0f} MB   kernel rows/n {rows:.2f}   "
         f"gap {model.certificate_.relative_gap:.0e}",
         flush=True,
     )

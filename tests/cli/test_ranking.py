@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.command_line import called, rows_of
 from usmo.cli import main
-from usmo.cli.answers import beside
+from usmo.cli.answers import beside, share_marked
 
 OPTIONS = ["--label-column", "known", "--positive", "yes", "--prior", "0.2", "--lam", "0.01"]
 OWN = ["rank", "row", "id", "score", "probability", "decision"]
@@ -235,3 +235,15 @@ def test_a_command_without_use_says_so(people, capfd):
     assert main(["rank", str(people / "noise.csv"), *options]) == 0
     err = capfd.readouterr().err
     assert "no better than chance" in err or "no better than marking nothing" in err
+
+
+@pytest.mark.parametrize(
+    ("marked", "rows", "said"),
+    [
+        (0, 45, "0 of 45 rows are marked as positive"),
+        (1, 1, "1 of 1 row is marked as positive"),
+        (1234, 12345, "1,234 of 12,345 rows are marked as positive"),
+    ],
+)
+def test_the_share_marked_counts_both_numbers_alike(marked, rows, said):
+    assert share_marked(marked, rows, "row") == said

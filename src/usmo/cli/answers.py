@@ -8,8 +8,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from usmo.cli.features import feature_columns
 from usmo.columns import TableEncoder
-from usmo.columns.schema import width
 from usmo.estimators.counts import Counts, is_marked
 from usmo.io import Sheet, TableError, need_column, write
 from usmo.io.formulas import without_formulas
@@ -94,8 +94,7 @@ def source_arguments(sheet: Sheet, encoder: TableEncoder) -> dict[str, Any]:
     ignored = [f"{schema['name']}: {schema['why']}" for schema in schemas if schema["kind"] == "ignored"]
     if encoder.words() is not None or not schemas:
         return {"cells": sheet, "ignored": ignored}
-    groups = [schema["name"] for schema in schemas for _ in range(width(schema))]
-    return {"cells": sheet, "groups": groups, "ignored": ignored}
+    return {"cells": sheet, "groups": feature_columns(encoder), "ignored": ignored}
 
 
 def write_answer(columns: dict[str, list[Any]], target: str | BinaryIO) -> None:
@@ -121,16 +120,26 @@ def fit_sentences(model: Any, assumed: bool) -> list[str]:
     certificate = model.certificate_
     return [
         f"prior {model.prior_:.3f} ({origin}); lambda {model.lam_:.3g}",
-        f"the objective is within {100 * max(certificate.relative_gap, 0.0):.2g} % of the optimum "
-        f"(gap {max(certificate.gap, 0.0):.1e}, computed independently of the solver)",
+        f"{gap_sentence(certificate.relative_gap)} (gap {max(certificate.gap, 0.0):.1e}, computed independently of the "
+        "solver)",
     ]
+
+
+def gap_sentence(relative_gap: float) -> str:
+    """How far a fit is from the best one at most; a gap below zero is rounding."""
+    return f"the objective is within {100 * max(relative_gap, 0.0):.2g} % of the optimum"
 
 
 def marked_sentence(counts: Counts) -> str:
     """How many rows are marked, and how many the prior says if that is another number."""
-    are = "is" if counts.marked == 1 else "are"
-    line = f"{counts.marked} of {quantity(counts.unlabelled, 'unlabelled row')} {are} marked as positive"
+    line = share_marked(counts.marked, counts.unlabelled, "unlabelled row")
     return line if counts.marked == round(counts.expected) else f"{line}; {quantity(counts.expected)} are expected"
+
+
+def share_marked(marked: int, rows: int, noun: str) -> str:
+    """How many of some rows are marked."""
+    are = "is" if marked == 1 else "are"
+    return f"{quantity(marked)} of {quantity(rows, noun)} {are} marked as positive"
 
 
 def as_json_test(test: ScarTest) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def fit(
         with messages.during_fit():
             model.fit(X, y)
         with outputs.file(model_file) as stream:
-            summary = summary_of(model, encoder, None, None, command())
+            summary = summary_of(encoder, None, None, command())
             extra = {"columns": table.roles, "source": table.data, "options": options, "summary": summary}
             save(pipeline(encoder, model.local()), stream, extra=extra)
         for line in fit_sentences(model, assumed=False):

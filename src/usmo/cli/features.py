@@ -11,7 +11,7 @@ import numpy as np
 from usmo.cli.messages import Messages
 from usmo.cli.options import LEARNED, TableOptions
 from usmo.columns import TableEncoder
-from usmo.columns.schema import KINDS
+from usmo.columns.schema import KINDS, width
 from usmo.io import Sheet, need_column, read
 from usmo.io.vectors import NAME, with_vectors
 
@@ -58,6 +58,14 @@ def table_sheet(
     for remark in sheet.remarks():
         messages.say(f"  {remark}")
     return sheet
+
+
+def feature_columns(encoder: TableEncoder) -> list[str]:
+    """The column of the table that each column of X encodes."""
+    schemas = encoder.columns_
+    if not schemas:
+        return encoder.get_feature_names_out().tolist()
+    return [schema["name"] for schema in schemas for _ in range(width(schema))]
 
 
 def titles(sheet: Sheet, encoder: TableEncoder) -> list[str] | None:

@@ -22,13 +22,13 @@ from usmo.cli.answers import (
     source_arguments,
     write_answer,
 )
-from usmo.cli.features import with_kernel
+from usmo.cli.features import feature_columns, with_kernel
 from usmo.cli.messages import Messages, as_rows, command, put_json
 from usmo.cli.model_summary import summary_of
 from usmo.cli.options import TableOptions
 from usmo.cli.outputs import Outputs, check_targets
 from usmo.cli.progress import RANK, READ, REPORT, RunProgress
-from usmo.cli.propensity import feature_columns, propensity_sentences, with_propensity
+from usmo.cli.propensity import propensity_sentences, with_propensity
 from usmo.cli.task import Task, classifier, pipeline, read_task
 from usmo.estimators.counts import Counts
 from usmo.files import fingerprint, save
@@ -93,8 +93,8 @@ class FittedTask:
                 trees=_HELD_OUT_TREES,
                 row_groups=task.groups,
             )
-        names = None if encoder.words() is not None else feature_columns(encoder).tolist()
-        columns = {} if names is None else tried_columns(self.model, task.X, names)
+        is_text = encoder.words() is not None
+        columns = {} if is_text else tried_columns(self.model, task.X, feature_columns(encoder))
         return held_out(self.model, task.X, task.y, columns, row_groups=task.groups)
 
     @cached_property
@@ -163,7 +163,7 @@ class FittedTask:
             extra = {
                 "training": mark, "columns": task.table.roles, "source": task.table.source, "options": self.options,
                 "summary": {
-                    **summary_of(self.model, task.encoder, self.counts, self.quality, command()),
+                    **summary_of(task.encoder, self.counts, self.quality, command()),
                     "prior_assumed": self.assumed,
                 },
             }  # fmt: skip

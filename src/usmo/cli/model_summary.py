@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from usmo.cli.answers import marked_sentence, prior_origin
+from usmo.cli.answers import gap_sentence, marked_sentence, prior_origin
 from usmo.columns import TableEncoder
 from usmo.estimators.counts import Counts
 from usmo.report.doubts import Quality
@@ -13,7 +13,7 @@ from usmo.system.words import quantity
 
 
 def summary_of(
-    model: Any, encoder: TableEncoder, counts: Counts | None, quality: Quality | None, command: str
+    encoder: TableEncoder, counts: Counts | None, quality: Quality | None, command: str
 ) -> dict[str, Any]:
     """The summary that a model file stores, as JSON values."""
     now = datetime.datetime.now(datetime.timezone.utc)
@@ -52,7 +52,7 @@ def lines_of(path: str, description: dict[str, Any]) -> list[str]:
         lines.append(summary["marked"])
     certificate = description.get("certificate") or {}
     if isinstance(certificate.get("relative_gap"), float):
-        lines.append(f"the objective is within {100 * max(certificate['relative_gap'], 0.0):.2g} % of the optimum")
+        lines.append(gap_sentence(certificate["relative_gap"]))
     lines += [f"{name}: {value}" for name, value in roles.items() if value]
     lines += [f"{name}: {value}" for name, value in (extra.get("options") or {}).items()]
     if summary.get("columns"):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import click
-import numpy as np
 
+from usmo.cli.features import feature_columns
 from usmo.cli.task import Task
 from usmo.columns import TableEncoder
-from usmo.columns.schema import width
 from usmo.fitting.propensity import Propensity
 from usmo.io import TableError, need_column
 
@@ -28,7 +27,7 @@ def with_propensity(options: dict[str, Any], task: Task) -> dict[str, Any]:
     columns: list[int] = []
     for name in dict.fromkeys(name.strip() for name in asked.split(",") if name.strip()):
         need_column(task.sheet, name, option)
-        own = np.flatnonzero(features == name).tolist()
+        own = [place for place, feature in enumerate(features) if feature == name]
         if not own:
             raise TableError(f"{option}: column {name!r} is not learnt from, so nothing can be said about it")
         columns += own
@@ -37,20 +36,13 @@ def with_propensity(options: dict[str, Any], task: Task) -> dict[str, Any]:
     return {**options, "propensity": "estimate", "propensity_columns": columns}
 
 
-def feature_columns(encoder: TableEncoder) -> np.ndarray:
-    """The column of the table that each column of X encodes."""
-    schemas = encoder.columns_
-    if not schemas:
-        return np.asarray(encoder.get_feature_names_out(), dtype=object)
-    return np.array([schema["name"] for schema in schemas for _ in range(width(schema))], dtype=object)
-
-
 def propensity_sentences(model: Any, encoder: TableEncoder) -> list[str]:
     """What an estimated propensity assumes, and what was found."""
     found: Propensity | None = getattr(model, "propensity_model_", None)
     if found is None:
         return []
-    names = dict.fromkeys(feature_columns(encoder)[found.columns].tolist())
+    features = feature_columns(encoder)
+    names = dict.fromkeys(features[place] for place in found.columns.tolist())
     what = f"the columns {', '.join(names)}" if len(names) > 1 else f"the column {', '.join(names)}"
     of = what if names else "the score, and increasing with it"
     low, high = model.propensity_

@@ -8,7 +8,15 @@ import click
 import numpy as np
 
 import usmo.report
-from usmo.cli.answers import beside, chosen_columns, name_columns, score_columns, source_arguments, write_answer
+from usmo.cli.answers import (
+    beside,
+    chosen_columns,
+    name_columns,
+    score_columns,
+    share_marked,
+    source_arguments,
+    write_answer,
+)
 from usmo.cli.features import table_sheet, titles
 from usmo.cli.file_kinds import need_model, need_table
 from usmo.cli.messages import Messages, as_rows, command, put_json
@@ -22,7 +30,6 @@ from usmo.io.errors import no_file
 from usmo.io.vectors import NAME, with_vectors
 from usmo.report.source import cells
 from usmo.system.terminal import printable
-from usmo.system.words import quantity
 
 
 def _description(model_file: str) -> dict[str, Any]:
@@ -99,9 +106,7 @@ def predict(
         rows = np.arange(sheet.n_rows)
         own = {**name_columns(rows, ids), **score_columns(classifier, f)}
         scored = beside(own, cells(sheet, names, rows))
-        marked = count_marked(f)
-        are = "is" if marked == 1 else "are"
-        messages.say(f"{marked} of {quantity(len(f), 'row')} {are} marked as positive")
+        messages.say(share_marked(count_marked(f), len(f), "row"))
         if output != "-":
             with outputs.file(output) as stream:
                 write_answer(scored, stream)

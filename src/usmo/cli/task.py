@@ -155,7 +155,7 @@ def row_names(sheet: Sheet, id_column: str | None) -> list[str]:
 
 
 def classifier(
-    prior: float | str, class_weight: Any, scenario: str, lam: float | str, kernel: str, gamma: float | str,
+    *, prior: float | str, class_weight: Any, scenario: str, lam: float | str, kernel: str, gamma: float | str,
     approximation: str, seed: int, verbose: int, package: Any = usmo, propensity: str | None = None,
     propensity_columns: list[int] | None = None,
 ) -> Any:  # fmt: skip

@@ -108,7 +108,10 @@ def select(
             put_json({"would": "select", "rows": len(task.y), "folds": folds, "gammas": list(gammas)})
             return
         chosen = with_kernel({"kernel": kernel}, task.encoder, len(task.y), messages)["kernel"]
-        search = classifier(prior, class_weight, scenario, "cv", chosen, "scale", "none", seed, 0)
+        search = classifier(
+            prior=prior, class_weight=class_weight, scenario=scenario, lam="cv", kernel=chosen, gamma="scale",
+            approximation="none", seed=seed, verbose=0,
+        )  # fmt: skip
         if chosen != "auto":
             search = PUSVCCV(search, random_state=seed)
         search.set_params(gammas=gammas or None, folds=folds, rule=rule)

@@ -14,18 +14,12 @@ from dask.distributed import Client
 
 import usmo
 import usmo.dask
-from tests.dask.clusters import assert_equal_models, interrupt, lazy, processes, random_rows, threads
+from tests.dask.clusters import assert_equal_models, interrupt, lazy, processes, random_rows
 from usmo.core.shards import Partial
 from usmo.dask import PUSVC, LinearPUSVC
 from usmo.dask.cluster import ClusterShards
 from usmo.fitting.warm_up import compile_linear_solver
 from usmo.solvers.interior_shards import InteriorShard
-
-
-@pytest.fixture(scope="module")
-def client():
-    with threads() as client:
-        yield client
 
 
 def test_nan_is_an_error_that_names_the_worker(client, monkeypatch):

@@ -11,18 +11,12 @@ import pytest
 from scipy import sparse
 
 import usmo
-from tests.dask.clusters import assert_equal_models, lazy, random_rows, threads
+from tests.dask.clusters import assert_equal_models, lazy, random_rows
 from usmo.dask import PUSVC, LinearPUSVC
 from usmo.dask.cluster import payload
 from usmo.dask.collections import as_rows
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.maps import NystroemMap
-
-
-@pytest.fixture(scope="module")
-def client():
-    with threads() as client:
-        yield client
 
 
 def test_labels_and_rows_of_one_parquet_table(client, tmp_path):

@@ -8,16 +8,10 @@ import pytest
 from scipy import sparse
 
 import usmo
-from tests.dask.clusters import CHUNKS, accounts, assert_equal_models, lazy, lazy_csr, random_rows, threads
+from tests.dask.clusters import CHUNKS, accounts, assert_equal_models, lazy, lazy_csr, random_rows
 from usmo.dask import LinearPUSVC, linear_fit
 from usmo.dask.cluster import payload
 from usmo.solvers import linear
-
-
-@pytest.fixture(scope="module")
-def client():
-    with threads() as client:
-        yield client
 
 
 @pytest.mark.parametrize("collection", ["dense", "float32", "csr", "frame", "columns in two chunks"])

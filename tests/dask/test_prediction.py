@@ -7,14 +7,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import usmo
-from tests.dask.clusters import lazy, lazy_csr, processes, random_rows, threads
+from tests.dask.clusters import lazy, lazy_csr, processes, random_rows
 from usmo.dask import PUSVC, LinearPUSVC
-
-
-@pytest.fixture(scope="module")
-def client():
-    with threads() as client:
-        yield client
 
 
 def test_predictions_are_lazy_and_those_of_the_model(client, tmp_path):

@@ -9,16 +9,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import usmo
-from tests.dask.clusters import accounts, assert_equal_models, lazy, lazy_csr, random_rows, threads
+from tests.dask.clusters import accounts, assert_equal_models, lazy, lazy_csr, random_rows
 from usmo import PUSVCCV
 from usmo.dask import PUSVC, block_fit, driver
-
-
-@pytest.fixture(scope="module")
-def client():
-    with threads() as client:
-        yield client
-
 
 KERNELS = {
     "rbf": {},

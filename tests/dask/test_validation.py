@@ -11,15 +11,9 @@ from distributed import client as distributed_client
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from tests.dask.clusters import lazy, random_rows, threads
+from tests.dask.clusters import lazy, random_rows
 from usmo.dask import PUSVC, LinearPUSVC
 from usmo.dask import cluster as clusters
-
-
-@pytest.fixture(scope="module")
-def client():
-    with threads() as client:
-        yield client
 
 
 def collections(**change):

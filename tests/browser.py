@@ -18,6 +18,34 @@ DRIVERS = ("chromedriver", "chromium.chromedriver")
 _FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run")
 _PATIENCE = 60.0
 
+CONTRAST = """
+(() => {
+  const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
+    .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
+  const behind = (node) => {
+    for (; node; node = node.parentElement) {
+      const colour = parse(getComputedStyle(node).backgroundColor);
+      if (colour.length === 3 || colour[3] === 1) return colour;
+    }
+    return [255, 255, 255];
+  };
+  document.querySelectorAll("details").forEach((part) => (part.open = true));
+  let worst = [99, ""];
+  for (const node of document.querySelectorAll("body *")) {
+    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
+    if (!own || ["SCRIPT", "STYLE", "title", "desc"].includes(node.nodeName)) continue;
+    const style = getComputedStyle(node);
+    const [a, b] = [light(parse(node instanceof SVGElement ? style.fill : style.color)), light(behind(node))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < worst[0]) worst = [ratio, node.outerHTML.slice(0, 80)];
+  }
+  return worst;
+})()
+"""
+"""A script: the lowest contrast of a text to what is behind it, and the element that has it."""
+
 
 def _program(names: tuple[str, ...]) -> str | None:
     return next((found for name in names if (found := shutil.which(name))), None)
@@ -101,10 +129,6 @@ class Browser:
         )
         self.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
         self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
-
-    def picture(self, path: Path, *, whole: bool = True) -> None:
-        data = self.call("Page.captureScreenshot", captureBeyondViewport=whole)["data"]
-        path.write_bytes(base64.b64decode(data))
 
     def paper(self, path: Path) -> None:
         data = self.call("Page.printToPDF", printBackground=False, preferCSSPageSize=True)["data"]

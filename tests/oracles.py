@@ -42,6 +42,19 @@ def double_hinge(z):
     return np.maximum(-z, np.maximum(0.0, (1.0 - z) / 2))
 
 
+def leaf_of(forest, tree, x):
+    """The node in which a row ends, by a plain loop over the stored arrays."""
+    node = forest.roots[tree]
+    while forest.left[node] >= 0:
+        goes_left = np.float32(x[forest.feature[node]]) <= forest.threshold[node]
+        node = forest.left[node] if goes_left else forest.right[node]
+    return node
+
+
+def plain_leaves(forest, X):
+    return np.array([[leaf_of(forest, t, x) for x in X] for t in range(forest.n_trees)])
+
+
 def plain_bounds(y, prior, lam, weight=None, scenario="case-control"):
     """(rows of P, rows of U, c1, c2) for labels 1 and 0, written out from the risk."""
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)

@@ -10,10 +10,9 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
+from tests.files.forgeries import forge
 from tests.files.models import fitted, opened, saved, written
-from tests.files.test_forged import forge
-from tests.kernels.test_forest import plain_leaves
-from tests.oracles import plain_bounds, plain_dual, plain_optimum, random_table, rbf
+from tests.oracles import plain_bounds, plain_dual, plain_leaves, plain_optimum, random_table, rbf
 from usmo import PUSVC, PUSVCCV, LinearPUSVC, RampPUSVC, fit_soft, load, path
 from usmo.files import ModelFileError
 from usmo.fitting import trees as fitting_trees

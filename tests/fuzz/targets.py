@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import polars
 
+from tests.files.forgeries import HOSTILE, changed, places
 from tests.files.models import X, fitted, listing, opened, rows_for, signed, zipped
-from tests.files.test_forged import HOSTILE, changed, places
 from tests.fuzz.mutations import mutated, other_array, repacked
 from usmo.columns import TableEncoder
 from usmo.files import ModelFileError, describe, load, save

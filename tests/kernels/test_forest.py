@@ -6,25 +6,12 @@ from scipy import sparse
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
-from tests.oracles import rbf
+from tests.oracles import plain_leaves, rbf
 from usmo.kernels import forest as module
 from usmo.kernels.forest import Forest, Kind, grow
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.leaf_matrix import LeafMatrix, kernel_matrix
 from usmo.kernels.leaf_tiles import common_leaves, leaf_sums, sums_over_leaves
-
-
-def leaf_of(forest, tree, x):
-    """The node in which a row ends, by a plain loop over the stored arrays."""
-    node = forest.roots[tree]
-    while forest.left[node] >= 0:
-        goes_left = np.float32(x[forest.feature[node]]) <= forest.threshold[node]
-        node = forest.left[node] if goes_left else forest.right[node]
-    return node
-
-
-def plain_leaves(forest, X):
-    return np.array([[leaf_of(forest, t, x) for x in X] for t in range(forest.n_trees)])
 
 
 def two_clouds(n=60, d=4, seed=0):

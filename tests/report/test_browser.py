@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from tests.browser import Browser, needs_browser
+from tests.browser import CONTRAST, Browser, needs_browser
 from tests.oracles import random_table
 from usmo import PUSVC, LinearPUSVC
 from usmo.report import write
@@ -14,33 +14,6 @@ from usmo.report import write
 pytestmark = needs_browser
 
 IDS = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a very long identifier " * 5, "10", "9"]
-
-CONTRAST = """
-(() => {
-  const parse = (text) => text.match(/[\\d.]+/g).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
-    .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
-  const behind = (node) => {
-    for (; node; node = node.parentElement) {
-      const colour = parse(getComputedStyle(node).backgroundColor);
-      if (colour.length === 3 || colour[3] === 1) return colour;
-    }
-    return [255, 255, 255];
-  };
-  document.querySelectorAll("details").forEach((part) => (part.open = true));
-  let worst = [99, ""];
-  for (const node of document.querySelectorAll("body *")) {
-    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
-    if (!own || ["SCRIPT", "STYLE", "title", "desc"].includes(node.nodeName)) continue;
-    const style = getComputedStyle(node);
-    const [a, b] = [light(parse(node instanceof SVGElement ? style.fill : style.color)), light(behind(node))];
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (ratio < worst[0]) worst = [ratio, node.outerHTML.slice(0, 80)];
-  }
-  return worst;
-})()
-"""
 
 
 @pytest.fixture(scope="module")

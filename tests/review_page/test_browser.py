@@ -7,8 +7,7 @@ import pytest
 import uvicorn
 from selenium.webdriver.common.keys import Keys
 
-from tests.browser import Browser, needs_browser
-from tests.report.test_browser import CONTRAST
+from tests.browser import CONTRAST, Browser, needs_browser
 from tests.review_page.pages import Page
 from usmo.review_page.access import Hosts
 from usmo.review_page.application import application

@@ -1,6 +1,5 @@
 """The linear solver over several shards: the same model as from one table, and little comes back from a shard."""
 
-import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +8,7 @@ from scipy import sparse
 
 from tests.fits import certificate_at, train_linear
 from tests.solvers.clouds import clouds
+from tests.solvers.shards import PickledShards
 from usmo.core.dual import ROUNDING
 from usmo.core.labels import pu_problem
 from usmo.core.problem import Problem
@@ -31,22 +31,6 @@ def test_conditions_of_one_pass_equal_those_of_the_problem():
     assert slack == pytest.approx(problem.gap(sigma, 0.0, f))
     assert concave == pytest.approx(problem.at(sigma).concave_part())
     assert nonbound == problem.at(sigma).nonbound.sum()
-
-
-class PickledShards(LocalShards):
-    """Shards to which arguments and from which results go pickled. ``most`` is the largest result by function."""
-
-    def __init__(self, *shards):
-        super().__init__(*shards)
-        self.most = {}
-
-    def gather(self, function, *args):
-        function, args = pickle.loads(pickle.dumps((function, args)))
-        results = super().gather(function, *args)
-        name = args[1].__name__ if function.__name__ == "_call_on_attribute" else function.__name__
-        sizes = [len(pickle.dumps(result)) for result in results]
-        self.most[name] = max(self.most.get(name, 0), *sizes)
-        return pickle.loads(pickle.dumps(results))
 
 
 @pytest.mark.parametrize("ends", [[0, 30_100], [0, 4000, 4001, 17_000, 30_100], [0, 100, 30_100]], ids=str)

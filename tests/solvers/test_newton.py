@@ -5,33 +5,12 @@ import pytest
 from scipy import sparse
 
 from tests.oracles import plain_optimum
+from tests.solvers.clouds import random_task
 from usmo.fitting.warm_up import compile_newton_solver
 from usmo.solvers import newton, newton_loss
 from usmo.solvers.newton_products import rows_of
 
 compile_newton_solver()
-
-
-def random_task(seed):
-    """Rows with zeros, some empty, some equal, and b and c of every size with 0 < Σb < Σc."""
-    rng = np.random.default_rng(seed)
-    n, d = int(rng.integers(1, 40)), int(rng.integers(1, 30))
-    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < rng.choice([0.1, 0.5, 1.0]))
-    if seed % 4 == 0:
-        X[rng.integers(n)] = 0.0
-        X[:, rng.integers(d)] = 0.0
-    if seed % 4 == 1:
-        X[rng.integers(n, size=n // 2)] = X[0]
-    if seed % 4 == 2:
-        X += 3.0
-    lam = 10.0 ** rng.uniform(-4, 1)
-    c = rng.random(n) ** (5 if seed % 3 == 0 else 0) * (rng.random(n) < 0.9)
-    c[rng.integers(n)] = 1.0
-    c /= 2.0 * lam * c.sum()
-    b = np.where(rng.random(n) < 0.3, rng.random(n), 0.0)
-    b[rng.integers(n)] += 0.1
-    b *= rng.choice([1e-3, 0.2, 0.5, 0.999]) * c.sum() / b.sum()
-    return X, b, c
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])

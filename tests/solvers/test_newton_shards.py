@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from tests.oracles import plain_optimum
-from tests.solvers.test_linear_shards import PickledShards
-from tests.solvers.test_newton import random_task
+from tests.solvers.clouds import random_task
+from tests.solvers.shards import PickledShards
 from usmo.core.problem import Problem
 from usmo.core.shards import LocalShards
 from usmo.fitting.warm_up import compile_newton_solver

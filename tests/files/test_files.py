@@ -63,6 +63,23 @@ def test_copies_can_be_cloned_fitted_and_pickled(name, way, tmp_path):
     np.testing.assert_array_equal(again.fit(rows, Y).decision_function(rows), fresh)
 
 
+def test_columns_of_a_file_of_an_earlier_version_are_read(tmp_path):
+    """Its columns had a truth value for the decimal comma, dates with the year first, and no account of odd cells."""
+    model, rows = fitted("mixed table"), rows_for("mixed table", fitted("mixed table"))
+    manifest, entries = opened(saved(model, tmp_path))
+    later = {"notation", "sure", "unread", "n_unread", "tail"}
+    columns = manifest["model"]["state"]["steps"][0]["tuple"][1]["state"]["columns_"]
+    numeric = [column["dict"] for column in columns if later <= set(column["dict"])]
+    assert {column["kind"] for column in numeric} == {"number", "boolean", "date"}
+    for column in numeric:
+        column["comma"] = False
+        for name in later:
+            del column[name]
+    again = load(written(tmp_path / "earlier", manifest, entries))
+    np.testing.assert_array_equal(again.decision_function(rows), model.decision_function(rows))
+    assert again[0].columns_ == model[0].columns_
+
+
 @pytest.mark.parametrize("name", ["model-v1", "linear-v1", "sparse-v1"])
 def test_files_of_format_1_stay_readable(name, tmp_path):
     expected = json.loads((DATA / f"{name}.json").read_text())

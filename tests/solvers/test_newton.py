@@ -7,7 +7,7 @@ from scipy import sparse
 from tests.oracles import plain_optimum
 from tests.solvers.clouds import random_task
 from usmo.fitting.warm_up import compile_newton_solver
-from usmo.solvers import newton, newton_loss
+from usmo.solvers import newton, newton_direction, newton_loss
 from usmo.solvers.newton_products import rows_of
 
 compile_newton_solver()
@@ -43,6 +43,28 @@ def test_float32_and_index_types_give_the_same_point():
     for table in (X, sparse.csr_matrix(X), wide):
         result = newton.solve(rows_of(table), b, c, gap_tol=1e-10, tol=1e-7)
         np.testing.assert_allclose(result.w, exact.w, atol=1e-4)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+def test_joint_steps_by_conjugate_gradients_are_those_of_the_factored_matrix(container, monkeypatch):
+    rng = np.random.default_rng(0)
+    part = rows_of(container(rng.normal(size=(60, 80)) * (rng.random((60, 80)) < 0.5)))
+    sigma, excess = rng.random(60), rng.normal(size=60)
+    ends = np.zeros(60), np.ones(60)
+    moved, shift = newton_direction.newton_direction(part, sigma, excess, ends)
+    assert np.abs(moved - sigma).max() > 0.01
+    for name, value in {"FEW": 0, "SOME": 0, "CG_SHARE": 1e-6}.items():
+        monkeypatch.setattr(newton_direction, name, value)
+    again, other = newton_direction.newton_direction(part, sigma, excess, ends)
+    np.testing.assert_allclose(again, moved, atol=1e-5)
+    assert other == pytest.approx(shift, abs=1e-5)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+def test_conjugate_gradients_lead_to_the_optimum_too(container, monkeypatch):
+    monkeypatch.setattr(newton_direction, "FEW", 0)
+    monkeypatch.setattr(newton_direction, "NARROW", 0)
+    test_optimum_is_that_of_an_independent_solver(0, container)
 
 
 def test_a_start_near_the_solution_saves_products():

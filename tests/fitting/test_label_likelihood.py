@@ -27,6 +27,22 @@ def test_known_slopes_are_recovered():
         assert model.positive(data.A).mean() == pytest.approx(data.prior, abs=2e-3)
 
 
+@pytest.mark.parametrize("seed", [12, 17])
+def test_known_slope_is_recovered_where_the_prior_is_hardly_known(seed):
+    """A constant propensity is then fitted as 1, where the likelihood is flat in the slope."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(2000, 2))
+    p, e = expit(2.0 * A[:, 0] - 0.8), expit(0.2 + 1.2 * A[:, 1])
+    labelled = rng.random(2000) < p * e
+    model = fit_labels(LabelData(A, A[:, 1:], labelled, np.ones(2000), float(p.mean()), prior_error=0.5))
+    assert model.v[0] == pytest.approx(1.2, abs=0.5)
+    found, own = (
+        np.where(labelled, np.log(r), np.log(1.0 - r)).sum()
+        for r in (model.positive(A) * model.propensity(A[:, 1:]), p * e)
+    )
+    assert found > own  # the labels are at least as likely as by the coefficients that made them
+
+
 def test_propensity_is_constant_for_labels_at_random_though_the_column_tells_the_class():
     constant = 0
     for seed in range(12):

@@ -156,3 +156,17 @@ def test_huge_numbers_and_constant_columns_are_accepted():
     forest = grow(X, kinds, 3, 0)
     assert forest.scale[0] == 0.0
     np.testing.assert_array_equal(forest.numbers[plain_leaves(forest, X[80:])], forest.leaves(X)[:, 80:])
+
+
+@pytest.mark.parametrize("exponents", [(-27, -27, -27, -27), (0, -40, 5, -100)])
+def test_the_scale_of_a_column_does_not_change_the_trees(exponents, monkeypatch):
+    """scikit-learn's trees take values within 1e-7 for equal; powers of two leave every digit."""
+    monkeypatch.setattr(module, "distinct_rows", lambda X, rows, weight, seed: (rows, weight[rows]))
+    X, kinds = two_clouds()
+    X = X.astype(np.float32).astype(np.float64)
+    plain, scaled = (grow(table, kinds, 9, 0) for table in (X, np.ldexp(X, exponents)))
+    np.testing.assert_array_equal(scaled.feature, plain.feature)
+    np.testing.assert_array_equal(scaled.left, plain.left)
+    shift = np.array(exponents)[plain.feature] * ~plain.is_leaf
+    np.testing.assert_array_equal(scaled.threshold, np.ldexp(plain.threshold, shift))
+    np.testing.assert_array_equal(plain_leaves(scaled, np.ldexp(X, exponents)), plain_leaves(plain, X))

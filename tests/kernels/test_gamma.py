@@ -26,3 +26,11 @@ def test_gamma_counts_rows_by_their_weight(X):
     weight = np.arange(30) % 3
     repeated = np.repeat(X, weight, axis=0)
     assert resolve_gamma("scale", X, weight.astype(float)) == pytest.approx(resolve_gamma("scale", repeated))
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-155, 1e-161, 1e-170, 1e-310])
+def test_gamma_of_tiny_entries_is_a_number(X, scale):
+    """Below 1e-154 the variance has lost its digits, and its inverse may not fit float64: such a table is constant."""
+    expected = 1.0 / (X.size / len(X) * X.var() * scale**2) if scale == 1e-150 else 1.0
+    for table in (scale * X, sparse.csr_matrix(scale * X)):
+        assert resolve_gamma("scale", table) == pytest.approx(expected)

@@ -94,7 +94,8 @@ def fit_labels(data: LabelData) -> LabelModel:
     evidence = base = -constant.fun
     threshold, chosen, theta = base + math.log(SUBSTANTIAL), 0.0, constant.x
     for spread in SPREADS:
-        found = _maximum(data, theta, spread)
+        # where the prior leaves the level open, a constant e goes to 1, and there the gradient in v is 0
+        found = min((_maximum(data, each, spread) for each in (start, theta)), key=lambda fit: float(fit.fun))
         theta = found.x
         value = -found.fun - _occam(data, found.x, spread)
         if value > max(threshold, evidence):

@@ -10,7 +10,7 @@ Like scikit-learn's trees, ours compare float32 values with a float64 threshold.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +47,10 @@ _MOST_DRAW = MOST_LEAVES // 4
 """Rows of each kind that a tree gets at most: it has then at most 32,768 leaves."""
 
 _LARGEST = np.finfo(np.float32).max
+
+_SMALL = 2.0**-7
+"""Columns whose values are all smaller are multiplied by a power of two while trees grow: scikit-learn's take values
+that differ by 1e-7 for equal."""
 
 _TINY = 1e-150
 """Columns whose numbers are all smaller count as constant: their inverse deviation might overflow."""
@@ -151,7 +155,7 @@ class LeafTable:
 def grow(X: Any, kinds: tuple[Kind, Kind], n_trees: int, seed: int) -> Forest:
     """Grow trees that tell rows of the first kind from those of the second."""
     drawn = [distinct_rows(X, *_scattered(X.shape[0], kind), seed) for kind in kinds]
-    rows = [_float32(take_rows(X, own)) for own, _ in drawn]
+    rows, exponents = _enlarged([_float32(take_rows(X, own)) for own, _ in drawn])
     masses = [mass for _, mass in drawn]
     size = int(np.clip(round(effective_rows(masses[0])), _LEAST_DRAW, _MOST_DRAW))
     ends = [np.cumsum(mass) / mass.sum() for mass in masses]
@@ -169,7 +173,8 @@ def grow(X: Any, kinds: tuple[Kind, Kind], n_trees: int, seed: int) -> Forest:
 
     over_tiles(work, n_trees, 8)
     shares = np.concatenate([mass * (effective_rows(mass) / mass.sum()) for mass in masses])
-    return _joined(trees, *_spread(X, np.concatenate([own for own, _ in drawn]), shares))
+    forest = _joined(trees, *_spread(X, np.concatenate([own for own, _ in drawn]), shares))
+    return replace(forest, threshold=np.ldexp(forest.threshold, -exponents[forest.feature]))
 
 
 def _scattered(n: int, kind: Kind) -> tuple[Index, Array]:
@@ -182,6 +187,13 @@ def _scattered(n: int, kind: Kind) -> tuple[Index, Array]:
 def _draw(ends: Array, at: Array) -> Index:
     """Rows drawn in proportion to their weights; ``ends`` are the cumulated shares, ``at`` lie in [0, 1)."""
     return np.minimum(np.searchsorted(ends, at, side="right"), len(ends) - 1)
+
+
+def _enlarged(parts: list[NDArray[np.float32]]) -> tuple[list[NDArray[np.float32]], Index]:
+    """The rows with small columns times powers of two, and the exponents: no digit is lost, and no tree changed."""
+    size = np.max([np.abs(part).max(axis=0) for part in parts], axis=0)
+    exponents = np.where((size > 0.0) & (size < _SMALL), -np.frexp(size)[1], 0)
+    return ([np.ldexp(part, exponents) for part in parts] if exponents.any() else parts), exponents
 
 
 def _joined(trees: list[Any], centre: Array, scale: Array) -> Forest:

@@ -60,6 +60,6 @@ def entry_variance(X: Any, share: Array, centre: float) -> float:
 
 
 def scale_gamma(d: int, centre: float, variance: float) -> float:
-    """1/(d·variance), 1 for a table whose entries are all equal."""
-    constant = variance <= (8.0 * np.finfo(float).eps * centre) ** 2
+    """1/(d·variance), 1 for a table whose entries are all equal, or so nearly that their variance is no number."""
+    constant = variance <= max((8.0 * np.finfo(float).eps * centre) ** 2, np.finfo(float).tiny)
     return 1.0 if constant else 1.0 / (d * variance)

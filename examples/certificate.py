@@ -40,7 +40,7 @@ for limit in limits:
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 left.plot(limits, [c.primal for c in certificates], "o-", color="#d1495b", label="primal objective")
-left.plot(limits, [c.dual for c in certificates], "o-", color="#00798c", label="dual objective")
+left.plot(limits, [c.dual for c in certificates], "s-", color="#00798c", label="dual objective")
 left.axhline(model.certificate_.primal, color="black", linestyle="--", linewidth=1, label="optimum")
 left.set(xlabel="two-row steps allowed", title="The optimum lies between the two")
 left.set_ylim(model.certificate_.primal - 12, model.certificate_.primal + 12)

@@ -44,10 +44,11 @@ strong = np.argsort(-coef)[:15]
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 6.5), layout="constrained")
 colours = np.where(relevant[top], "#d1495b", "#9fb0c0")
-left.barh(range(len(top)), f[top], color=colours)
+bars = left.barh(range(len(top)), f[top], color=colours)
+left.bar_label(bars, ["" if hit else " no" for hit in relevant[top]], fontsize=8)
 left.set_yticks(range(len(top)), names[top], fontsize=8)
 left.invert_yaxis()
-left.set(xlabel="decision function", title="First 25 (red: truly a linear model)")
+left.set(xlabel="decision function", title="First 25 (no: not a linear model)")
 right.barh(range(len(strong)), coef[strong], color="#00798c")
 right.set_yticks(range(len(strong)), words[strong], fontsize=8)
 right.invert_yaxis()

@@ -47,9 +47,12 @@ for axis, (title, negatives) in zip(
         pu.append(PUSVC(prior=prior).fit(X[train], labels[train]))
         rows = train & (labels != 0)
         supervised.append(SVC(class_weight="balanced").fit(X[rows], labels[rows]))
-    for name, models, colour in (("PUSVC", pu, "#d1495b"), ("SVC on the labelled rows", supervised, "#00798c")):
+    for name, models, style, colour in (
+        ("PUSVC", pu, "o-", "#d1495b"),
+        ("SVC on the labelled rows", supervised, "s-", "#00798c"),
+    ):
         auc = [roc_auc_score(truth[test], model.decision_function(X[test])) for model in models]
-        axis.plot(counts, auc, "o-", color=colour, label=name)
+        axis.plot(counts, auc, style, color=colour, label=name)
     plain = roc_auc_score(truth[test], first.decision_function(X[test]))
     axis.axhline(plain, color="#999999", linestyle="--", linewidth=1, label="PUSVC without negatives")
     axis.set(xlabel="known negatives", xscale="log", title=title, xticks=counts, xticklabels=counts)

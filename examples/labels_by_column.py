@@ -36,12 +36,12 @@ hidden = y == 0
 for axis, (name, model) in zip(axes, models.items(), strict=True):
     values = model.decision_function(grid.reshape(-1, 2)).reshape(80, 80)
     axis.contour(grid[..., 0], grid[..., 1], values, levels=[0.0], colors="black")
-    for rows, colour, label in (
-        (hidden & ~positive, "#cccccc", "negative"),
-        (hidden & positive, "#d1495b", "positive, not labelled"),
-        (~hidden, "#00798c", "labelled"),
+    for rows, marker, colour, label in (
+        (hidden & ~positive, ".", "#bbbbbb", "negative"),
+        (hidden & positive, "^", "#d1495b", "positive, not labelled"),
+        (~hidden, "+", "#00798c", "labelled positive"),
     ):
-        axis.scatter(*X[rows].T, s=7, color=colour, label=label)
+        axis.scatter(*X[rows].T, s=14, marker=marker, color=colour, linewidths=0.8, label=label)
     auc = roc_auc_score(positive[hidden], model.decision_function(X[hidden]))
     axis.set(title=f"{name}: AUC {auc:.3f}", xlabel="first column", xlim=(-3, 3), ylim=(-3, 3))
 axes[0].set_ylabel("second column")

@@ -31,7 +31,7 @@ detectors = {
 }
 
 # %%
-# Darker is less normal; red points are outliers.
+# Darker is less normal.
 
 grid = np.meshgrid(np.linspace(-5.5, 5.5, 120), np.linspace(-5.5, 5.5, 120))
 points = np.column_stack([axis.ravel() for axis in grid])
@@ -39,12 +39,13 @@ figure, axes = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained", share
 for axis, (name, detector) in zip(axes, detectors.items(), strict=True):
     score = detector.score_samples(points).reshape(grid[0].shape)
     axis.contourf(*grid, score, levels=20, cmap="Blues_r")
-    axis.scatter(*X[u & normal].T, s=6, color="#f0f0f0", edgecolor="#444444", linewidth=0.4)
-    axis.scatter(*X[u & ~normal].T, s=14, color="#d1495b")
-    axis.scatter(*X[~u].T, s=20, marker="+", color="#e8a33d")
+    axis.scatter(*X[u & normal].T, s=8, color="#f0f0f0", edgecolor="#444444", linewidth=0.4, label="inlier")
+    axis.scatter(*X[u & ~normal].T, s=18, marker="^", color="#d1495b", label="outlier")
+    axis.scatter(*X[~u].T, s=24, marker="+", color="#e8a33d", label="known inlier")
     auc = roc_auc_score(normal[u], detector.score_samples(X[u]))
     axis.set_title(f"{name}\nAUC {auc:.3f}", fontsize=11)
     axis.set(xticks=[], yticks=[])
+axes[0].legend(loc="lower left", fontsize=9)
 plt.show()
 
 # %%

@@ -52,7 +52,10 @@ for name, at in ended.items():
     recall = found[reviewed.index(at)] / wanted
     promise = "promises 95 %" if name == "buscar" else "promises nothing"
     axes.axvline(at, color="#00798c", lw=1, ls="--")
-    axes.annotate(f"{name}: {recall:.0%}\n{promise}", (at, 0.04 * wanted), rotation=90, ha="right", fontsize=8)
+    axes.annotate(
+        f"{name}: found {100 * recall:.0f} %\n{promise}", (at, 0.45 * wanted), xytext=(-3, 0),
+        textcoords="offset points", rotation=90, ha="right", fontsize=8,
+    )  # fmt: skip
 axes.set(xlabel="documents reviewed", ylabel="relevant", xlim=(0, len(table)), ylim=(0, 1.05 * wanted))
-axes.legend(loc="center right")
+axes.legend(loc="lower right")
 plt.show()

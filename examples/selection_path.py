@@ -37,7 +37,7 @@ values = [model.decision_function(X[hidden]) for model in models]
 
 figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
 axis.plot(lams, [f1_score(truth[hidden], f > 0) for f in values], "o-", color="#d1495b", label="F1")
-axis.plot(lams, [roc_auc_score(truth[hidden], f) for f in values], "o-", color="#00798c", label="AUC")
+axis.plot(lams, [roc_auc_score(truth[hidden], f) for f in values], "s-", color="#00798c", label="AUC")
 axis.axvline(search.best_lam_, color="black", linestyle="--", linewidth=1, label="chosen without negatives")
 axis.set(xscale="log", xlabel="λ", title="On the hidden labels")
 axis.legend(frameon=False)

@@ -64,9 +64,10 @@ found = np.cumsum(order < informative)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 left.plot([0.4, 1], [0.4, 1], color="#999999", linestyle="--", linewidth=1)
-for (name, values), colour in zip(claims.items(), ("#d1495b", "#00798c"), strict=True):
-    left.scatter(truths, values, color=colour, label=name)
-left.set(xlabel="AUC on new patients", ylabel="AUC on held-out rows", title="Promised and true", aspect="equal")
+for (name, values), colour, marker in zip(claims.items(), ("#d1495b", "#00798c"), "^o", strict=True):
+    left.scatter(truths, values, color=colour, marker=marker, label=name)
+left.set(xlabel="AUC on new patients", ylabel="AUC on held-out rows", title="Promised and true")
+left.set(aspect="equal", ylim=(0.28, 1.02))
 left.legend(frameon=False, loc="lower right")
 right.plot(np.arange(1, 401), found[:400], color="#00798c", label="model")
 right.plot(

@@ -10,6 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
+import click
 import numpy as np
 import polars as pl
 import pytest
@@ -21,6 +22,7 @@ from tests.tables import bank_table
 from usmo.cli import main
 from usmo.cli.commands import cli
 from usmo.fitting.warm_up import compile_kernel_solvers
+from usmo.priors import ESTIMATORS
 
 pytestmark = needs_data
 
@@ -310,6 +312,26 @@ def test_help_of_every_command_has_an_example_and_loads_no_numbers(tmp_path):
     for name in cli.commands:
         assert f"\n  Example: usmo {name} " in shown.stdout
     assert shown.stderr == ""
+
+
+def test_every_option_has_a_sentence_of_help():
+    options = [
+        (name, option.name, option.help) for name, command in cli.commands.items() for option in command.params
+        if isinstance(option, click.Option)
+    ]  # fmt: skip
+    assert len(options) > 150
+    assert [option for option in options if not (option[2] or "").endswith((".", "?"))] == []
+
+
+def test_help_names_every_estimator_of_the_prior():
+    (method,) = [option for option in cli.commands["prior"].params if option.name == "method"]
+    assert method.help.partition(";")[0].split(", ") == list(ESTIMATORS)
+
+
+def test_help_of_saved_models_does_not_say_that_they_learn():
+    for name in ("predict", "report"):
+        (vectors,) = [option for option in cli.commands[name].params if option.name == "embeddings"]
+        assert "learn" not in vectors.help
 
 
 def test_module_and_script_are_the_same_program_in_any_locale():

@@ -57,6 +57,8 @@ USAGE = {
     "no such option of usmo": ("--fast rank t.csv", "No such option.*--fast"),
     "no table": ("rank --label-column known", r"Missing argument 'DATA' \(usmo rank --help\)"),
     "no label column": ("rank t.csv", "Missing option '--label-column'"),
+    "propensities for prior": ("prior t.csv --label-column known --propensity-column e --scenario censored",
+                               "--propensity-column: does not go with prior: propensities imply the share"),
     "no model": ("fit t.csv --label-column known", "Missing option '--model'"),
     "option without value": ("rank t.csv --label-column", "'--label-column' requires an argument"),
     "an argument too many": (f"{RANK} more.csv", "unexpected extra argument"),

@@ -27,6 +27,16 @@ def test_python_blocks_of_a_page_run_in_their_order(page, tmp_path, monkeypatch)
         exec(compile(block, str(page), "exec"), names)
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/first-ranking.md"])
+def test_first_rankings_hold_every_unlabelled_row_and_no_known_one(page):
+    names = {}
+    exec(compile(blocks(ROOT / page, "python")[0], page, "exec"), names)
+    y, ranking = names["y"], names["ranking"]
+    assert sorted(ranking) == [row for row, label in enumerate(y) if label == 0]
+    scores = names["model"].decision_function(names["X"])[ranking]
+    assert (scores[:-1] >= scores[1:]).all()
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "console")], ids=lambda page: page.stem)
 def test_commands_of_a_page_succeed(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

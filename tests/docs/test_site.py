@@ -68,6 +68,12 @@ def test_pages_load_nothing_from_other_hosts(site, pages):
     assert outside == []
 
 
+def test_a_prompt_is_not_copied_with_its_command(site):
+    assert '<span class="gp">$ </span>' in (site / "first-ranking.html").read_text(encoding="utf-8")
+    rules = (site / "_static" / "site.css").read_text(encoding="utf-8")
+    assert re.search(r"\.gp \{\s*user-select: none;", rules)
+
+
 def public_names():
     """The names of ``__all__`` of the package, and of each public room and module below it."""
     rooms = [module.name for module in pkgutil.iter_modules(usmo.__path__, "usmo.")]

@@ -136,3 +136,20 @@ def test_imported_rows_are_no_sample(rule):
 def test_unknown_rules_and_impossible_promises_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         make_rule(*arguments)
+
+
+@pytest.mark.parametrize("rule", [Audit, Tail, Buscar, QBCB, Irrelevant, Estimate])
+def test_a_rule_refuses_parameters_without_a_meaning(rule):
+    for name in [each for each in ("recall", "confidence") if hasattr(rule(), each)]:
+        for value in (95, 1.0, 0.0, np.nan):
+            with pytest.raises(ValueError, match=f"{name} must lie between 0 and 1, got {value}"):
+                rule(**{name: value})
+    if hasattr(rule(), "patience"):
+        assert rule(patience=0.0).patience == 0.0
+        with pytest.raises(ValueError, match="patience must be at least 0, got -1"):
+            rule(patience=-1)
+    if hasattr(rule(), "n"):
+        with pytest.raises(ValueError, match="n must be at least 1 or None, got 0"):
+            rule(n=0)
+    with pytest.raises(ValueError, match="confidence must lie between 0 and 1, got 95"):
+        make_rule(rule(), 0.95, 95)

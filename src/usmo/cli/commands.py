@@ -16,7 +16,7 @@ import click
 from usmo.cli import failed
 from usmo.cli.options import (
     COLUMNS,
-    EMBEDDINGS,
+    EMBEDDINGS_OF_MODEL,
     JSON,
     KERNEL,
     LEARNING,
@@ -95,13 +95,20 @@ def _command(module: str, example: str) -> Callable[[Callable[[], None]], click.
 
 
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+_METHODS = (
+    "consensus", "best-bin", "saturation", "dedpul", "elkan-noto", "blanchard-scott", "penalised-l1", "km2", "tice",
+    "grouped", "class-structure", "known-negatives", "negatives-only",
+)  # fmt: skip
+"""The names of ``usmo.priors.ESTIMATORS``, which help does not load."""
+
 _RULES = click.Choice(["audit", "tail", "buscar", "qbcb", "irrelevant", "estimate"])
 _STRATEGY = click.option(
     "--strategy",
     type=click.Choice(["likely", "mixed", "uncertain", "diverse"]),
     default="likely",
     show_default=True,
-    help="Which rows come next.",
+    help="Which rows come next: the likeliest positives; the same with random rows between them (mixed); those nearest "
+    "to the boundary (uncertain); the likeliest that are not nearly alike (diverse).",
 )
 _RECALL = click.option(
     "--recall", type=_SHARE, default=0.95, show_default=True, help="The recall that rules are to promise."
@@ -116,7 +123,11 @@ _REPORT = click.option("--report", help="Write a page with ranking, explanations
 @TABLE
 @LEARNING
 @MODEL
-@click.option("--top", type=click.IntRange(1), help="Only the first rows of the ranking.")
+@click.option(
+    "--top",
+    type=click.IntRange(1),
+    help="Only so many rows of the ranking, by default all; in the report by default 100, at most 300.",
+)
 @click.option(
     "--columns",
     metavar="A,B,C",
@@ -154,9 +165,11 @@ def fit() -> None:
 @click.option(
     "--columns", metavar="A,B,C", default="none", show_default=True, help="Columns of DATA to show beside, or all."
 )
-@EMBEDDINGS
+@EMBEDDINGS_OF_MODEL
 @READING
-@click.option("--output", default="-", show_default=True, help="File for the scores.")
+@click.option(
+    "--output", default="-", show_default=True, help="File for the scores: CSV, TSV, .xlsx, Parquet, JSON lines."
+)
 @click.option(
     "--unknown",
     type=click.Choice(["error", "ignore"]),
@@ -179,7 +192,11 @@ def predict() -> None:
 @TABLE
 @SCENARIO
 @click.option(
-    "--method", default="consensus", show_default=True, help="An estimator, several with commas, or all."
+    "--method",
+    default="consensus",
+    show_default=True,
+    help=f"{', '.join(_METHODS)}; several with commas, or all that need no known negatives. Those with negatives in "
+    "their name need --negative.",
 )
 @SEED
 @PRINTING
@@ -191,7 +208,12 @@ def prior() -> None:
 @TABLE
 @LEARNING
 @KERNEL
-@click.option("--gammas", type=click.FloatRange(0, min_open=True), multiple=True, help="Factors of the usual γ.")
+@click.option(
+    "--gammas",
+    type=click.FloatRange(0, min_open=True),
+    multiple=True,
+    help="A factor of the usual γ to try; may be given again. By default 1.",
+)
 @click.option(
     "--folds", type=click.IntRange(2), default=3, show_default=True, help="Folds of the cross-validation."
 )
@@ -200,7 +222,7 @@ def prior() -> None:
     type=click.Choice(["one-se", "min"]),
     default="one-se",
     show_default=True,
-    help="The smoothest model within one standard error of the smallest risk, or the smallest.",
+    help="one-se: the largest λ whose risk is within one standard error of the smallest. min: the λ of the smallest.",
 )
 @SEED
 @PRINTING
@@ -219,9 +241,11 @@ def inspect() -> None:
 @click.argument("model_file", metavar="MODEL")
 @click.argument("data")
 @click.option("--output", required=True, help="File for the page.")
-@EMBEDDINGS
+@EMBEDDINGS_OF_MODEL
 @READING
-@click.option("--top", type=click.IntRange(1), default=100, show_default=True, help="Rows of the ranking shown.")
+@click.option(
+    "--top", type=click.IntRange(1), default=100, show_default=True, help="Rows of the ranking shown, at most 300."
+)
 @PRINTING
 def report() -> None:
     """Write the report page of a saved MODEL and the table DATA that it was trained on."""
@@ -245,7 +269,11 @@ def report() -> None:
     help="The share of random rows of --strategy mixed.",
 )
 @click.option(
-    "--rule", type=_RULES, default="audit", show_default=True, help="The rule that says when the review may end."
+    "--rule",
+    type=_RULES,
+    default="audit",
+    show_default=True,
+    help="The rule that says when the review may end; irrelevant and estimate promise nothing.",
 )
 @_RECALL
 @_CONFIDENCE
@@ -307,19 +335,26 @@ def demo() -> None:
 
 @_command("reproduction", "tables --draws 10 --out out/reproduction")
 @click.argument("what", type=click.Choice(["tables", "figures"]))
-@click.option("--draws", type=click.IntRange(1), default=10, show_default=True, help="tables: draws of the labels")
 @click.option(
-    "--out", type=Path, default=Path("out/reproduction"), show_default=True, help="folder for CSV and HTML"
+    "--draws", type=click.IntRange(1), default=10, show_default=True, help="For tables: draws of the labels."
 )
-@click.option("--jobs", type=click.IntRange(1), help="tables: processes; as many as cores by default")
-@click.option("--quick", is_flag=True, help="a small part, in half a minute")
+@click.option(
+    "--out", type=Path, default=Path("out/reproduction"), show_default=True, help="Folder for CSV and HTML."
+)
+@click.option("--jobs", type=click.IntRange(1), help="For tables: processes; as many as cores by default.")
+@click.option("--quick", is_flag=True, help="A small part; of the tables in half a minute.")
 def reproduce() -> None:
     """Compute the paper's TABLES of F-measures, or its FIGURES of time and F-measure against the number of rows."""
 
 
 @_command("benchmark", "--sizes 1000 --sizes 4000")
 @click.option(
-    "--sizes", type=click.IntRange(100, 200_000), multiple=True, default=(1000, 2000, 4000), show_default=True
+    "--sizes",
+    type=click.IntRange(100, 200_000),
+    multiple=True,
+    default=(1000, 2000, 4000),
+    show_default=True,
+    help="A number of rows; may be given again.",
 )
 @JSON
 def bench() -> None:

@@ -120,13 +120,19 @@ READING = together(
     click.option(
         "--max-bytes",
         type=click.FloatRange(0, min_open=True),
-        help="Refuse DATA if it takes more memory, such as 8e9; by default 1 GiB, or 100 times its size if more.",
+        help="Refuse DATA if it takes more memory, such as 8e9; by default 1 GiB, or 100 times its size if more, but "
+        "at most half of the free memory.",
     ),
 )
 EMBEDDINGS = click.option(
     "--embeddings",
     metavar="FILE.npy",
     help="A matrix of numbers with a row for each row of DATA, to learn from too.",
+)
+EMBEDDINGS_OF_MODEL = click.option(
+    "--embeddings",
+    metavar="FILE.npy",
+    help="The matrix of numbers with a row for each row of DATA; needed if the model was fitted with --embeddings.",
 )
 COLUMNS = together(
     click.option("--id-column", help="A column that names the rows; not learnt from."),
@@ -169,15 +175,18 @@ SCENARIO = click.option(
     type=click.Choice(["case-control", "censored"]),
     default="case-control",
     show_default=True,
-    help="Were positives and unlabelled rows drawn separately, or positives labelled inside one sample?",
+    help="case-control: known positives and unlabelled rows come from two sources. censored: DATA is one sample, and "
+    "some of its positives were labelled.",
 )
 LEARNING = together(
     click.option(
-        "--prior", default="estimate", show_default=True, callback=_prior, help="Share of positives, 0 to 1."
+        "--prior", default="estimate", show_default=True, callback=_prior,
+        help="Share of positives among the unlabelled rows (among all rows if censored), between 0 and 1.",
     ),
     click.option(
         "--class-weight", default="balanced", show_default=True, callback=_class_weight,
-        help="Cost of a missed positive, a false alarm costs 1; balanced, or none for equal costs.",
+        help="Cost of a missed positive, 1 or more, where a false alarm costs 1. none: both cost the same. balanced: "
+        "both classes have the same total weight, unless most rows are positive.",
     ),
     SCENARIO,
 )  # fmt: skip
@@ -198,7 +207,10 @@ MODEL = together(
         help="Regularisation λ; auto is the default of the kernel, cv chooses it by cross-validation.",
     ),
     KERNEL,
-    click.option("--gamma", default="scale", show_default=True, callback=_gamma, help="Kernel coefficient γ."),
+    click.option(
+        "--gamma", default="scale", show_default=True, callback=_gamma,
+        help="γ of the kernels rbf, poly and forest+rbf: a number, or scale or auto as in scikit-learn's SVC.",
+    ),
     click.option(
         "--approximation",
         type=click.Choice(["none", "nystroem", "rff"]),

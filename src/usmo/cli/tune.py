@@ -26,6 +26,12 @@ def prior(
     table: TableOptions, scenario: Scenario, method: str, seed: int, as_json: bool, quiet: bool, dry_run: bool
 ) -> None:
     """Estimate the share of positives by one or several methods."""
+    if table.propensity_column is not None:
+        raise click.BadParameter(
+            "does not go with prior: propensities imply the share of positives, which usmo rank prints. --ignore "
+            "leaves a column out",
+            ctx=click.get_current_context(), param_hint="--propensity-column",
+        )  # fmt: skip
     every = [name for name in ESTIMATORS if name not in NEED_NEGATIVES]
     names = every if method == "all" else [name.strip() for name in method.split(",")]
     for name in names:

@@ -39,11 +39,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    max_categories : int
+    max_categories : int, default=50
         Text columns with more different values keep the most frequent ones and "(other)", this many together.
-    unknown : {"error", "ignore"}
+    unknown : {"error", "ignore"}, default="error"
         A category that was not in the training table raises an error, or is encoded as no category.
-    text : {"tfidf", "hash", "none"}
+    text : {"tfidf", "hash", "none"}, default="tfidf"
         Columns of text are encoded together, as one text per row, by its words and pairs of words: by a vocabulary of
         at most 50,000, by 65,536 hashed columns, which need no vocabulary, or not at all.
     text_columns : sequence of str, optional

@@ -62,7 +62,7 @@ class LazyPredictions:
         return self._lazily(X, "predict", self.classes_.dtype)  # type: ignore[attr-defined]
 
     def predict_proba(self, X: Any) -> Any:
-        """The probability of either class for each row. Lazy for a Dask collection."""
+        """The probability of either class for each row; column 1 is that of a positive. Lazy for a Dask collection."""
         if is_dask_collection(X) and not is_dataframe_like(X):
             self._check_width(X)
             whole = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X

@@ -27,7 +27,16 @@ _SHARE = 0.2
 def make_customers(
     n: int = 1500, *, n_known: int = 80, random_state: Any = 0
 ) -> tuple[dict[str, list[Any]], np.ndarray]:
-    """Customers of a bank, some of whom are known to have opened a savings plan.
+    """Make up customers of a bank, some of whom are known to have opened a savings plan.
+
+    Parameters
+    ----------
+    n : int, default=1500
+        Customers; about a fifth of them would open a plan.
+    n_known : int, default=80
+        Those of them that are known; at most a tenth of ``n``.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the draws.
 
     Returns
     -------

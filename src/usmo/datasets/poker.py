@@ -12,7 +12,14 @@ _BLOCK = 2**18
 
 
 def make_poker_hands(n: int, *, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
-    """Five-card draws, uniform and in random order, with the ten classes of UCI's poker-hand table.
+    """Draw five-card hands, uniform and in random order, with the ten classes of UCI's poker-hand table.
+
+    Parameters
+    ----------
+    n : int
+        Number of hands.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws.
 
     Returns
     -------

@@ -125,7 +125,10 @@ class PUClassifier(Storable, CallbackSupportMixin, ClassifierMixin, BaseEstimato
         return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
 
     def predict_proba(self, X: Any) -> Array:
-        """The probability of either class for each row (see :mod:`usmo.estimators.calibration`)."""
+        """The probability of either class for each row; column 1 is that of a positive.
+
+        Calibrated without negatives (:mod:`usmo.estimators.calibration`), so it is only as good as ``prior_``.
+        """
         check_is_fitted(self, "calibration_")
         chance = self.calibration_(self.decision_function(X))
         return np.column_stack([1.0 - chance, chance])

@@ -91,10 +91,15 @@ class LinearPUSVC(PUClassifier):
     classes_ : ndarray of shape (2,)
         The value of a row not called positive, and that of a positive.
     coef_ : ndarray of shape (1, n_features)
+        Weights of the columns.
     intercept_ : ndarray of shape (1,)
-        β minus ``threshold_``, the threshold on ``X @ coef_[0]`` + β.
+        β minus ``threshold_``.
+    threshold_ : float
+        The threshold on ``X @ coef_[0]`` + β.
     lam_ : float
-        The λ used; ``selection_`` has the risks if it was chosen by cross-validation.
+        The λ used.
+    selection_ : Selection
+        Risks and choice of the cross-validation. Only with ``lam="cv"``.
     calibration_ : Calibration
         The map from decision values to probabilities.
     reference_ : Reference

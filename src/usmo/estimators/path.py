@@ -38,6 +38,8 @@ def path(
     estimator : PUSVC or LinearPUSVC
         Its other parameters hold for all models, but ``solver``, ``max_iter``, ``max_time`` and ``checkpoint`` are not
         used. It is not changed. Trees of a forest kernel are grown once, for the first prior.
+    X, y
+        As for :meth:`usmo.PUSVC.fit`.
     lams : sequence of float
         Values of λ; from large to small is the cheapest order.
     priors : sequence of float, optional

@@ -113,8 +113,8 @@ class PUSVC(KernelPUClassifier):
         "blocks", for the linear kernel "newton" (sparse, or more than 20 columns) or "interior-point".
     approximation : {"nystroem", "rff"} or None, default=None
         None is the exact kernel. "nystroem" and "rff" (random Fourier features, rbf only) replace it by
-        ``n_components`` features and fit those exactly, by "newton" if they fit into a quarter of the free memory and
-        by "interior-point" else: for rbf on 100,000 rows and more.
+        ``n_components`` features and fit those exactly: by "newton" if they fit into a quarter of the free memory, else
+        by "interior-point". Meant for rbf where an exact fit takes too long, from 50,000 rows on.
         ``certificate_`` then refers to the approximate kernel, and ``approximation_`` tells how far that is from the
         exact one, measured by fits on a sample of the rows.
     n_components : int, default=500

@@ -61,8 +61,10 @@ class RampPUSVC(KernelPUClassifier):
     violation_ : float
         Violation of the optimality conditions of the last convex step. A ConvergenceWarning is issued if it exceeds
         ``tol``, or if ``max_iter`` ended the procedure.
-    classes_, prior_, lam_, threshold_, support_, support_vectors_, dual_coef_, intercept_, coef_, n_features_in_
+    classes_, prior_, lam_, threshold_, support_, support_vectors_, dual_coef_, intercept_, n_features_in_
         As in :class:`PUSVC`.
+    prior_interval_, coef_, drift_, feature_names_in_
+        As in :class:`PUSVC`, where they apply.
     calibration_, reference_
         As in :class:`PUSVC`: what ``predict_proba`` and ``adapt`` use.
 

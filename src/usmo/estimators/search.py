@@ -63,7 +63,7 @@ class PUSVCCV(Storable, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ``lam``, ``gamma``, ``mean_risk``, ``std_error`` for every pair tried; not with ``lams="auto"``.
     selection_ : Selection
         The same with the choice; not with ``lams="auto"``.
-    classes_, prior_, n_features_in_ : as in the classifier
+    classes_, prior_, n_features_in_, feature_names_in_ : as in the classifier
 
     Examples
     --------
@@ -221,7 +221,7 @@ class PUSVCCV(Storable, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self.best_estimator_.predict(X)
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the two classes."""
+        """The probability of either class for each row; column 1 is that of a positive."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
 

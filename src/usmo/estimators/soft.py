@@ -76,6 +76,9 @@ def fit_soft(
 
 def _checked_probabilities(q: Any) -> Array:
     q = np.asarray(q, dtype=np.float64)
-    if q.ndim != 1 or not ((q >= 0.0) & (q <= 1.0)).all():
-        raise ValueError("q must hold probabilities between 0 and 1, one per row")
+    if q.ndim != 1:
+        raise ValueError(f"q must hold one probability per row, got shape {q.shape}")
+    outside = np.flatnonzero(~((q >= 0.0) & (q <= 1.0)))
+    if len(outside):
+        raise ValueError(f"q must hold probabilities between 0 and 1, got {q[outside[0]]:g} in row {outside[0]}")
     return q

@@ -86,6 +86,11 @@ class PartFeatures:
     Parts are opened when they are needed, ``.npy`` as memory maps. A Parquet part (extra ``parquet``) or a CSR part
     (``.npz``, as written by ``scipy.sparse.save_npz``) is read whole, and the last one read is kept. Either all parts
     are CSR or none is.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files, in the order of their rows; :meth:`directory` takes all of a folder.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:

@@ -41,10 +41,11 @@ def pu_recall(
     f : array of shape (n_samples,)
         Decision values, greater for rows more likely positive.
     prior : float
-        π in (0, 1), the share of positives among the unlabelled rows ("case-control") or all rows ("censored").
-    scenario : {"case-control", "censored"}
+        π in (0, 1), the share of positives among the unlabelled rows ("case-control") or all rows ("censored"). Here it
+        may be left out.
+    scenario : {"case-control", "censored"}, default="case-control"
         How the rows were drawn; see :mod:`usmo.metrics`.
-    threshold : float
+    threshold : float, default=0.0
         Rows with f above it are called positive.
     sample_weight : array of shape (n_samples,), optional
         A row of weight two counts as two equal rows; a row of weight zero is ignored.
@@ -201,16 +202,17 @@ def risk_with_error(
 
     Parameters
     ----------
-    loss : {"double hinge", "zero-one"}
-        The loss ℓ; ``threshold`` applies to "zero-one" only.
-    class_weight : None, "balanced" or {0: w₋, 1: w₊}
+    loss : {"double hinge", "zero-one"}, default="double hinge"
+        The loss ℓ.
+    class_weight : None, "balanced" or {0: w₋, 1: w₊}, default=None
         The costs of the two errors, as for :class:`usmo.PUSVC`.
-    eta : float
+    eta : float, default=0.0
         η from 0 to 1, used if y has known negatives.
     propensity : float or array, optional
         The probability of a label for each row, if it was a positive; those of labelled rows are used.
-    y, f, prior, scenario, sample_weight
-        As for :func:`pu_recall`. Integer weights are numbers of equal rows; other weights enter the error squared.
+    y, f, prior, scenario, threshold, sample_weight
+        As for :func:`pu_recall`; ``prior`` is needed, and ``threshold`` applies to "zero-one" only. Integer weights are
+        numbers of equal rows; other weights enter the error squared.
 
     Returns
     -------

@@ -49,8 +49,9 @@ def checked_decisions(ids: Any, labels: Any, n_rows: int) -> tuple[list[int], li
     outside = rows[(rows < 0) | (rows >= n_rows)]
     if len(outside):
         raise ValueError(f"ids must lie between 0 and {n_rows - 1}, got {outside[0]}")
-    if len(np.unique(rows)) != len(rows):
-        raise ValueError("ids must name each row once")
+    named, times = np.unique(rows, return_counts=True)
+    if (times > 1).any():
+        raise ValueError(f"ids must name each row once, got row {named[np.argmax(times)]} {times.max()} times")
     values = np.asarray(labels)
     if values.dtype == bool:
         values = np.where(values, 1, -1)

@@ -89,7 +89,8 @@ class Review:
         The stopping rule (:mod:`usmo.review.stopping`). With "audit" and "tail", random rows are proposed when the
         ranking finds no more positives; with "qbcb" the review begins with a random sample.
     recall, confidence : float, default=0.95
-        The promise that the rule is to make.
+        The promise that the rule is to make, if it is given by its name; a rule object has its own. The interval of
+        ``remaining`` has this confidence.
     ranker : Ranker, optional
         What makes the ranking from labels; chosen for the table by default (:mod:`usmo.review.rankers`).
     random_state : int, default=0

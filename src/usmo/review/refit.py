@@ -13,12 +13,18 @@ class BackgroundRefit:
 
     While it runs, ``review.next`` never waits for a fit. A fit that fails leaves the last ranking in use, and
     ``review.trouble`` says why; the next decision starts another one. Fits start from the last solution.
+
+    Parameters
+    ----------
+    review : Review
+        The review to keep fresh.
+    poll_seconds : float, default=1.0
+        How often the store is asked for decisions of other processes.
     """
 
     def __init__(self, review: Review, *, poll_seconds: float = 1.0) -> None:
         self.review = review
         self.poll_seconds = poll_seconds
-        """How often the store is asked for decisions of other processes."""
         self.running = False
         """Whether a fit runs just now."""
         self._wake = threading.Event()

@@ -84,17 +84,45 @@ def verdict_of(rule: Rule, course: Course) -> Verdict:
     return rule.verdict(course)
 
 
+def check_share(name: str, value: float) -> None:
+    """Refuse a recall or a confidence that is none."""
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"{name} must lie between 0 and 1, got {value!r}")
+
+
+class _Checked:
+    """A rule that refuses parameters with which its verdict would mean nothing."""
+
+    def __post_init__(self) -> None:
+        for name in ("recall", "confidence"):
+            check_share(name, getattr(self, name, 0.5))
+        if not (patience := getattr(self, "patience", 0.0)) >= 0.0:
+            raise ValueError(f"patience must be at least 0, got {patience!r}")
+        n = getattr(self, "n", None)
+        if n is not None and not n >= 1:
+            raise ValueError(f"n must be at least 1 or None, got {n!r}")
+
+
 def promise(recall: float, confidence: float) -> str:
     """The promise of a rule in words."""
     return f"with {100 * confidence:g} % confidence at least {100 * recall:g} % of the positives have been found"
 
 
 @dataclass(frozen=True)
-class Audit:
-    """Random rows among those left, with an exact bound (:mod:`usmo.review.audit`).
+class Audit(_Checked):
+    """Stop after enough random rows without a positive among those left; assumes nothing of the ranking.
 
-    The audit starts when the ranking has found no positive in many rows: ``patience`` times the rows left, divided by
-    the number of positives that must not be missing. It then goes on to its end; positives that it finds delay that.
+    The bound is exact (:mod:`usmo.review.audit`). Positives that the audit finds delay its end.
+
+    Parameters
+    ----------
+    recall : float, default=0.95
+        The recall to promise, between 0 and 1.
+    confidence : float, default=0.95
+        The confidence of the promise, between 0 and 1.
+    patience : float, default=0.5
+        The audit starts after so many ranked rows without a positive: ``patience`` times the rows left, divided by the
+        number of positives that must not be missing.
     """
 
     recall: float = 0.95
@@ -147,8 +175,8 @@ class Audit:
 
 
 @dataclass(frozen=True)
-class Tail:
-    """Buscar's test with random rows at the end of the review, on the same assumption, with exact ends.
+class Tail(_Checked):
+    """Stop by Buscar's test, ended by random rows; assumes that the ranking is no worse than random order.
 
     The rows since a positive count as a random sample of the rows left then, ranked ones on the assumption that the
     ranking finds positives at least as fast as random order. The end follows from the plan of an audit that started
@@ -156,6 +184,15 @@ class Tail:
     ranking has found no positive in ``patience`` times the rows left, divided by the number of positives that must not
     be missing, rows come in random order. They find the last positives later than the ranking, which finds more of them
     than the recall needs, and each of those makes the test start again.
+
+    Parameters
+    ----------
+    recall : float, default=0.95
+        The recall to promise, between 0 and 1.
+    confidence : float, default=0.95
+        The confidence of the promise, between 0 and 1.
+    patience : float, default=0.6
+        How long the ranking may find no positive before rows come in random order, see above.
     """
 
     recall: float = 0.95
@@ -185,10 +222,18 @@ class Tail:
 
 
 @dataclass(frozen=True)
-class Buscar:
-    """Callaghan and Müller-Hansen 2020: a hypergeometric test on the rows reviewed last, as if drawn at random.
+class Buscar(_Checked):
+    """Stop when a hypergeometric test on the rows reviewed last, as if drawn at random, rules out a lower recall.
 
-    The test is made for the rows after each positive, and the smallest p-value decides, as the authors do.
+    The rule of Callaghan and Müller-Hansen (2020). The test is made for the rows after each positive, and the smallest
+    p-value decides, as the authors do.
+
+    Parameters
+    ----------
+    recall : float, default=0.95
+        The recall to promise, between 0 and 1.
+    confidence : float, default=0.95
+        The confidence of the promise, between 0 and 1.
     """
 
     recall: float = 0.95
@@ -234,12 +279,19 @@ class Buscar:
 
 
 @dataclass(frozen=True)
-class QBCB:
-    """Lewis, Yang and Frieder 2021: a control sample of positives, found again by a ranking that does not know them.
+class QBCB(_Checked):
+    """Stop when a ranking that does not know them has found enough of a control sample of positives.
 
-    The control sample are random rows reviewed before the ranking starts. The rule waits until so many of its r
-    positives have come up in the ranking that a binomial bound holds. r of 59 is the smallest that can show a recall of
-    95 % with 95 % confidence.
+    The rule of Lewis, Yang and Frieder (2021). The control sample are random rows reviewed before the ranking starts.
+    The rule waits until so many of its r positives have come up in the ranking that a binomial bound holds. r of 59 is
+    the smallest that can show a recall of 95 % with 95 % confidence.
+
+    Parameters
+    ----------
+    recall : float, default=0.95
+        The recall to promise, between 0 and 1.
+    confidence : float, default=0.95
+        The confidence of the promise, between 0 and 1.
     """
 
     recall: float = 0.95
@@ -274,8 +326,16 @@ class QBCB:
 
 
 @dataclass(frozen=True)
-class Irrelevant:
-    """So many rows in a row without a positive. A habit of screeners; it promises nothing."""
+class Irrelevant(_Checked):
+    """Stop after ``n`` rows in a row without a positive. A habit of screeners; it promises nothing.
+
+    Parameters
+    ----------
+    n : int or None, default=None
+        How many rows; None is 5 % of the table, at least 10.
+    recall : float, default=0.95
+        The recall that the verdict names.
+    """
 
     n: int | None = None
     recall: float = 0.95
@@ -289,8 +349,14 @@ class Irrelevant:
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """The positives that the model expects among the rows left. An indication; it promises nothing."""
+class Estimate(_Checked):
+    """Stop when the model expects few positives among the rows left. An indication; it promises nothing.
+
+    Parameters
+    ----------
+    recall : float, default=0.95
+        The share of the positives, found and expected, that must be found.
+    """
 
     recall: float = 0.95
 
@@ -315,13 +381,12 @@ RULES: dict[str, Callable[..., Rule]] = {
 
 def make_rule(rule: str | Rule, recall: float, confidence: float) -> Rule:
     """A rule by its name, or the rule itself."""
+    check_share("recall", recall)
+    check_share("confidence", confidence)
     if not isinstance(rule, str):
         return rule
     if rule not in RULES:
         raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}, got {rule!r}")
-    for name, value in (("recall", recall), ("confidence", confidence)):
-        if not 0.0 < value < 1.0:
-            raise ValueError(f"{name} must lie between 0 and 1, got {value!r}")
     if rule in ("irrelevant", "estimate"):
         return RULES[rule](recall=recall)
     return RULES[rule](recall=recall, confidence=confidence)

@@ -100,7 +100,10 @@ TABLES = {
     "positive and negative": (GOOD, f"{RANK} --negative Yes", "'yes' and 'Yes' in column 'known' mean the same"),
     "positive is missing": (GOOD, "rank t.csv --label-column known --positive NA", "'NA' stands for a missing value, .*"
                             "not known to be positive: write another word"),
-    "no such positive": (GOOD, "rank t.csv --label-column known --positive 2", "no row has '2' in column 'known'"),
+    "no such positive": (GOOD, "rank t.csv --label-column known --positive 2",
+                         "--positive: no row has '2' in column 'known'"),
+    "no such negative": (GOOD, f"{RANK} --negative 2", "--negative: no row has '2' in column 'known'"),
+    "one row alone": ({"t.csv": table(1, known=1)}, RANK, "the only row has 'yes' in column 'known'"),
     "all rows positive": ({"t.csv": table(known=60)}, RANK, "all 60 rows have 'yes' in column 'known'"),
     "no row labelled": ({"t.csv": table(known=0)}, RANK, r"no row has 'yes' .*values: all missing"),
     "empty file": ({"t.csv": b""}, RANK, "t.csv is empty: it needs a header line"),
@@ -179,7 +182,8 @@ MODELS = {
     "model without columns": (GOOD, "predict arrays t.csv", "holds a model of Python arrays without the columns"),
     "report without labels": ({"n.csv": b"id,age,job\na,30,cook\n"}, "report table n.csv --output o.html",
                               "the model's label column: no column 'known'"),
-    "report without positives": ({"n.csv": table(known=0)}, "report table n.csv --output o.html", "no row has"),
+    "report without positives": ({"n.csv": table(known=0)}, "report table n.csv --output o.html",
+                                 "usmo: no row has"),
     "report over its model": (GOOD, "report table t.csv --output table", "table is the input already"),
     "no format of scores": (GOOD, "predict table t.csv --output s", "unknown file type of 's'"),
 }  # fmt: skip

@@ -55,6 +55,15 @@ def test_a_kill_loses_nothing_and_a_resent_decision_is_recorded_once(data):
         ]
 
 
+def test_the_first_message_counts_known_negatives(data, capsys, monkeypatch):
+    pytest.importorskip("uvicorn")
+    monkeypatch.setattr("usmo.review_page.serving.serve", lambda *args, **options: None)
+    lines = data.read_text().splitlines()
+    data.write_text("\n".join([*lines[:-3], *(f"{line}no" for line in lines[-3:])]) + "\n")
+    assert main(["review", str(data), *LABELS, "--negative", "no", "--no-browser"]) == 0
+    assert ": 60 rows, 20 known positives, 3 known negatives\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("options", "code", "words"), [
     (["--host", "0.0.0.0"], 2, "--allow-remote"),
     (["--host", "example.org"], 2, "can be reached from other machines"),

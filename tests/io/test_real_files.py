@@ -11,6 +11,7 @@ import sqlite3
 import zipfile
 from datetime import date, datetime
 from pathlib import Path
+from xml.etree import ElementTree
 
 import duckdb
 import numpy as np
@@ -240,6 +241,42 @@ def test_text_in_workbooks_is_never_a_formula(tmp_path):
     assert "<f>" not in sheet
     assert "hyperlink" not in sheet
     assert read(tmp_path / "t.xlsx", text=["cell"]).column("cell").tolist() == hostile
+
+
+def test_numbers_in_workbooks_have_no_format_of_their_own(tmp_path):
+    table = {
+        "year": [2019, 1946],
+        "probability": [0.00001, 0.25],
+        "loss": [-1.5, None],
+        "day": [date(2024, 5, 6)] * 2,
+    }
+    write(pl.DataFrame(table), tmp_path / "t.xlsx")
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as archive:
+        sheet, styles = (
+            ElementTree.fromstring(archive.read(f"xl/{name}.xml")) for name in ("worksheets/sheet1", "styles")
+        )
+    own = {"m": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
+    formats = [each.get("numFmtId") for each in styles.findall("m:cellXfs/m:xf", own)]
+    cells = {cell.get("r"): cell for cell in sheet.findall(".//m:c", own)}
+    shown = {place: formats[int(cell.get("s", "0"))] for place, cell in cells.items() if place[1:] != "1"}
+    assert {shown[place] for place in ("A2", "A3", "B2", "B3", "C2")} == {"0"}  # General
+    assert shown["D2"] != "0"  # else a date is a number
+
+
+def test_workbooks_keep_all_digits_of_long_integers(tmp_path):
+    table = {
+        "card": [4539123456789013, None],
+        "low": [-(10**15), 1],
+        "count": [10**15 - 1, 3],
+        "none": [None, None],
+    }
+    frame = pl.DataFrame(table, schema=dict.fromkeys(table, pl.Int64))
+    write(frame, tmp_path / "t.xlsx")
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as archive:
+        sheet, texts = (archive.read(f"xl/{name}.xml").decode() for name in ("worksheets/sheet1", "sharedStrings"))
+    assert "<t>4539123456789013</t>" in texts
+    assert "<t>-1000000000000000</t>" in texts
+    assert "<v>999999999999999</v>" in sheet
 
 
 def test_archives_and_databases_are_read(tmp_path):

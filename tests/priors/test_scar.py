@@ -124,6 +124,10 @@ def test_words_follow_the_result_and_say_what_is_not_seen():
         "below 0.1, and a share of 0.3 looks positive."
     )
     assert "most in year" in found.sentence
+    assert found.sentence.endswith(
+        "If the share is below 0.1, the labels may be at random, and the estimated share too large. If not, the "
+        "estimated share is too small, and probabilities are too low."
+    )
     assert replace(found, given=True).sentence.startswith(
         "The labels are not at random if the share of positives is 0.3 (p = 0.003): labels at random allow"
     )

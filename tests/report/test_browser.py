@@ -38,6 +38,18 @@ def pages(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def page_of_long_values(tmp_path_factory):
+    X, y = random_table(0, n=150, p=40, d=3)
+    cells = {
+        "merchant_category_of_the_payment": ["electronics and toys"] * len(y), "city": ["Am Äußeren Ring 29"] * len(y),
+        "moment": ["2024-05-06T12:41:51Z"] * len(y),
+    }  # fmt: skip
+    path = tmp_path_factory.mktemp("long") / "long.html"
+    write(path, model=PUSVC(0.3).fit(X, y), X=X, known=y == y.max(), groups=list(cells), cells=cells)
+    return path
+
+
 @pytest.fixture(params=["kernel", "linear"])
 def page(request, pages):
     return pages / f"{request.param}.html"
@@ -170,6 +182,17 @@ def test_plots_are_seen_and_nothing_sticks_out(browser, page, width):
         assert shapes > 3
     sizes = browser.run("[...document.querySelectorAll('svg text')].map((t) => t.getBoundingClientRect().height)")
     assert min(sizes) > 10
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_long_values_leave_the_effect_in_sight(browser, page_of_long_values, width):
+    browser.open(page_of_long_values, width=width)
+    right = browser.run("document.querySelector('.scroll.tall').getBoundingClientRect().right")
+    effects = browser.run(
+        "[...document.querySelectorAll('#ranking .effect')].map((e) => e.getBoundingClientRect().right)"
+    )
+    assert len(effects) > 100
+    assert max(effects) <= right
 
 
 def test_labels_of_the_axes_do_not_overlap_on_a_phone(browser, page):

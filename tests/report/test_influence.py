@@ -1,5 +1,7 @@
 """Which columns matter: effects on single rows, losses over all, and how the page shows them."""
 
+import datetime
+
 import numpy as np
 import polars as pl
 import pytest
@@ -101,6 +103,31 @@ def test_typical_values_are_medians_and_the_most_frequent_texts():
         assert found == [2.0, "2024-02-01", "b", None]
     with pytest.raises(ValueError, match="cells must hold a value for each of the 5 rows"):
         SourceColumns(frame.to_dict(as_series=False), 5)
+
+
+def test_the_typical_value_of_written_numbers_and_dates_is_their_median():
+    numbers, days = np.array([1.5, 2_000.25, 7.0, 310.0, 12.0]), np.array([40, 3, 200, 75, 11])
+    dates = [datetime.date(2023, 1, 1) + datetime.timedelta(days=int(day)) for day in days]
+    columns = {
+        "german": ["1,50", "2.000,25", "7,00", "310,00", "12,00"],
+        "dollars": ["$1.50", "$2,000.25", "$7.00", "$310.00", "n.a."],
+        "exceptions": [f"{number:.2f} kg" for number in numbers],
+        "day first": [f"{date:%d.%m.%Y}" for date in dates],
+        "month first": [f"{date:%m/%d/%Y}" for date in dates],
+        "time": [f"{date:%Y-%m-%d}T08:00:00Z" for date in dates],
+        "code": ["012", "012", "7", "901", "012"],
+        "mode": ["yes", "no", "no", "yes", "yes"],
+    }
+    middle = dates[int(np.argsort(days)[2])]
+    expected = [
+        "12,00", "$7.00", "12.00 kg", f"{middle:%d.%m.%Y}", f"{middle:%m/%d/%Y}", f"{middle:%Y-%m-%d}", "012", "yes",
+    ]  # fmt: skip
+    frame = pl.DataFrame({name: values * 4 for name, values in columns.items()})
+    for given in (Sheet(frame), frame.to_dict(as_series=False)):
+        source = SourceColumns(given, 20)
+        assert [source.typical(name, np.arange(5)) for name in columns] == expected
+    few = SourceColumns({"day": ["02.03.2024", "01.04.2024", "05.01.2024", "28.02.2024"]}, 4)
+    assert few.typical("day", np.arange(3)) == "02.03.2024"  # other rows tell that the day is first
 
 
 def test_a_known_positive_alone_gives_a_page_with_its_doubts():

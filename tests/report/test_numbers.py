@@ -12,6 +12,7 @@ from tests.report.pages import Page, cells_of, page_of
 from usmo import PUSVC
 from usmo.estimators.counts import Counts
 from usmo.report import build, refits
+from usmo.report.doubts import Quality, doubts
 from usmo.report.formatting import chance, score
 
 
@@ -118,3 +119,16 @@ def test_more_rows_than_the_limit_are_sampled_and_the_page_says_so(model, rows, 
     taken = refits._rows(censored, known, 100)
     assert len(taken) == 100
     assert known[taken].mean() == pytest.approx(known.mean(), abs=0.01)
+
+
+def test_marks_of_which_most_are_false_alarms_are_not_called_useless(model, rows):
+    """Where one row in fifty is positive, marks of which a third are right are worth much."""
+    X, known = rows
+    f = model.decision_function(X)
+    counts = Counts.of(model, f, known.astype(int))
+    found = doubts(model, f, counts, Quality(recall=0.35, precision=0.35, auc=0.96, n_positives=90))
+    assert found[-1] == (
+        "On held-out rows about 35 % of the marked rows are positive: half of the marks or more are false alarms. Use "
+        "the order of the rows, not the mark."
+    )
+    assert not any("false alarms" in one for one in doubts(model, f, counts, Quality(0.6, 0.6, 0.96, 90)))

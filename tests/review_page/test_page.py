@@ -232,6 +232,17 @@ def test_known_rows_are_checked_and_then_added_in_one_step(page, client):
     assert page.review.kinds[[5, 6]].tolist() == [0, 0]
 
 
+def test_rows_of_every_kind_add_up_to_the_table(page, client):
+    assert "negatives known beforehand" not in client.get("/report").text
+    tell(client, next_card(client), 1)
+    client.post("/api/known", json={"text": "r5\nr6\nr7", "label": -1, "request": new_id()})
+    counts = client.get("/api/progress").json()["counts"]
+    assert (counts["known_positives"], counts["known_negatives"], counts["decided"]) == (2, 3, 1)
+    parts = ("known_positives", "known_negatives", "decided", "open")
+    assert sum(counts[name] for name in parts) == counts["rows"] == 30
+    assert "<dt>negatives known beforehand or imported</dt><dd>3</dd>" in client.get("/report").text
+
+
 def test_criteria_are_kept_and_not_overwritten_unawares(tmp_path):
     page = Page(tmp_path / "bees.review")
     client = page.client()

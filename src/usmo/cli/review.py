@@ -46,7 +46,7 @@ def review(
         )
     with Messages(quiet) as messages:
         sheet = read_sheet(messages, table)
-        kinds = labels(sheet, table.label_column, table.positive, table.negative)
+        kinds = labels(sheet, table.label_column, table.positive, table.negative, options=True)
         ids = row_names(sheet, table.id_column)
         if dry_run:
             there = "continue a review" if os.path.exists(path) else "start a review"
@@ -55,9 +55,10 @@ def review(
             return
         listening = serving.bound_socket(host, port)
         features = feature_sheet(sheet, table, excluded_columns(table.roles))
-        messages.say(
-            f"{table.source}: {quantity(len(kinds), 'row')}, {quantity((kinds == 1).sum(), 'known positive')}"
-        )
+        known = [quantity((kinds == 1).sum(), "known positive")]
+        if table.negative is not None:
+            known.append(quantity((kinds == -1).sum(), "known negative"))
+        messages.say(f"{table.source}: {', '.join([quantity(len(kinds), 'row'), *known])}")
         for remark in label_remarks(sheet, table.label_column, table.positive, table.negative, kinds):
             messages.say(f"  {remark}")
         mark = fingerprint(sheet.drop([table.label_column]), kinds)

@@ -73,7 +73,7 @@ def _read(table: TableOptions, messages: Messages) -> tuple[Any, np.ndarray]:
     """The encoded columns and the true labels."""
     try:
         sheet = read_sheet(messages, table)
-        labels(sheet, table.label_column, table.positive)
+        labels(sheet, table.label_column, table.positive, options=True)
     except TableError as error:
         raise TableError(str(error).replace("--label-column", "--truth-column")) from None
     truth = label_kinds(sheet, table.label_column, table.positive) == 1

@@ -56,7 +56,7 @@ def read_task(messages: Messages, table: TableOptions) -> Task:
     """Read and encode a table, and say how each column was encoded."""
     encoder = encoder_of(table)
     sheet = read_sheet(messages, table)
-    y = labels(sheet, table.label_column, table.positive, table.negative).astype(int)
+    y = labels(sheet, table.label_column, table.positive, table.negative, options=True).astype(int)
     propensity = propensities(sheet, table.propensity_column, y == 1)
     groups = row_groups(sheet, table.group_column)
     features = feature_sheet(sheet, table, excluded_columns(table.roles))

@@ -25,10 +25,13 @@ _NEGATIVE = ("negative", "neg", "irrelevant", "not relevant", "rejected", "healt
 """Words for known negatives, besides those for false."""
 
 
-def labels(sheet: Sheet, column: str, positive: str, negative: str | None = None) -> np.ndarray:
+def labels(
+    sheet: Sheet, column: str, positive: str, negative: str | None = None, *, options: bool = False
+) -> np.ndarray:
     """The kind of each row: 1 with the value ``positive``, -1 with the value ``negative``, else 0, unlabelled.
 
     It is an error if no row is positive, none is unlabelled, or none is negative although a value is given for that.
+    With ``options``, the error names the option of the command line that gives the value.
     """
     for value, word in ((positive, "positive"), (negative, "negative")):
         if value is not None and _is_missing(value):
@@ -42,25 +45,27 @@ def labels(sheet: Sheet, column: str, positive: str, negative: str | None = None
             "than known positives"
         )
     kinds = label_kinds(sheet, column, positive, negative)
-    for value, kind in ((positive, 1), (negative, -1)):
+    for value, kind, option in ((positive, 1, "--positive: "), (negative, -1, "--negative: ")):
         if value is not None and not (kinds == kind).any():
             counts = value_counts(sheet, column)
             shown = ", ".join(
                 f"{quote(text)} in {quantity(n, 'row')}" for text, n in list(counts.items())[:_SHOWN]
             )
             more = f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
+            named = option if options else ""
             raise TableError(
-                f"no row has {value!r} in column {column!r} of {sheet.source}: {did_you_mean(value, counts)} "
+                f"{named}no row has {value!r} in column {column!r} of {sheet.source}: {did_you_mean(value, counts)} "
                 f"(values: {shown or 'all missing'}{more})".replace(":  (", " (")
             )
+    every = f"all {len(kinds):,} rows have" if len(kinds) > 1 else "the only row has"
     if (kinds == 1).all():
         raise TableError(
-            f"all {len(kinds):,} rows have {positive!r} in column {column!r} of {sheet.source}: add rows that are "
+            f"{every} {positive!r} in column {column!r} of {sheet.source}: add rows that are "
             "not known to be positive, with another value in this column or none"
         )
     if not (kinds == 0).any():
         raise TableError(
-            f"all {len(kinds):,} rows have {positive!r} or {negative!r} in column {column!r} of {sheet.source}: add "
+            f"{every} {positive!r} or {negative!r} in column {column!r} of {sheet.source}: add "
             "rows without a label; with all labels known, a supervised classifier is the right tool"
         )
     return kinds

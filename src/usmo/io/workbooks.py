@@ -19,6 +19,9 @@ _TOP = 60
 _MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
 """Cells of a sheet of Excel."""
 
+_ROUNDED = 10**15
+"""Integers from this on lose digits: spreadsheets keep 15 of a number."""
+
 _OPTIONS = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True}
 
 
@@ -101,16 +104,33 @@ def _whole(column: Any) -> Any:
     return column.cast(pl.Int64) if ((present % 1 == 0) & (present.abs() < 2**53)).all() else column
 
 
+def _is_long(column: Any) -> bool:
+    """Whether a column has integers that a spreadsheet would round, such as card numbers."""
+    if not column.dtype.is_integer():
+        return False
+    low, high = column.min(), column.max()
+    return low is not None and max(-low, high) >= _ROUNDED
+
+
 def write_workbook(frame: Any, name: str) -> bytes:
-    """A data frame as a workbook with one sheet; text is written as text, never as a formula or a link."""
+    """A data frame as a workbook with one sheet; text is written as text, never as a formula or a link.
+
+    So are columns with integers of more digits than a spreadsheet keeps.
+    """
     if frame.height >= _MOST_ROWS or frame.width > _MOST_COLUMNS:
         raise TableError(
             f"{name}: {frame.height:,} rows of {frame.width:,} columns are too many for a sheet, which has "
             f"{_MOST_ROWS:,} rows with the header and {_MOST_COLUMNS:,} columns: write CSV or Parquet"
         )
     stream = io.BytesIO()
+    frame = frame.with_columns(each.cast(polars().String) for each in frame if _is_long(each))
+    general = {polars().selectors.numeric(): "General"}  # the default of Polars writes a year as 2,019
     with xlsxwriter().Workbook(stream, _OPTIONS) as book:
         frame.fill_nan(None).write_excel(
-            book, autofit=frame.height <= 10_000, table_style=None, header_format={"bold": True}
+            book,
+            autofit=frame.height <= 10_000,
+            table_style=None,
+            column_formats=general,
+            header_format={"bold": True},
         )
     return stream.getvalue()

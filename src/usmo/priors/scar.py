@@ -117,8 +117,8 @@ class ScarTest:
         return (
             f"There are signs that the labels are not at random ({p}): labels {below}, and a share of "
             f"{self.prior:.3g} looks positive.{where} "
-            "Unless you know that there are so few positives, the estimated share is too small, and probabilities are "
-            "too low."
+            f"If the share is below {self.largest_prior:.3g}, the labels may be at random, and the estimated share too "
+            "large. If not, the estimated share is too small, and probabilities are too low."
         )
 
     def __str__(self) -> str:

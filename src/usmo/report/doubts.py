@@ -136,7 +136,7 @@ def _about_quality(quality: Quality) -> list[str]:
         ]
     if quality.precision <= 0.5:
         return [
-            f"On held-out rows about {quality.precision:.0%} of the marked rows are positive: as a decision that is no "
-            "better than marking nothing. Use the order of the rows, not the mark."
+            f"On held-out rows about {100 * quality.precision:.0f} % of the marked rows are positive: half of the "
+            "marks or more are false alarms. Use the order of the rows, not the mark."
         ]
     return []

@@ -8,12 +8,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from usmo.core.arrays import Index
+from usmo.core.arrays import Array, Index
 from usmo.io import Sheet
+from usmo.io.infer_types import infer_type
+from usmo.io.parsing import is_missing, parse
 
 _EXACT = 2.0**53
 """Whole numbers below this are exact as float."""
@@ -62,6 +65,8 @@ class SourceColumns:
         self._sheet = columns if isinstance(columns, Sheet) else None
         self._columns = {} if isinstance(columns, Sheet) else {str(name): each for name, each in columns.items()}
         self.names = list(self._columns) if self._sheet is None else list(self._sheet.names)
+        self._rows = rows
+        self._notation = cache(self._find_notation)
         lengths = [len(each) for each in self._columns.values()] if self._sheet is None else [self._sheet.n_rows]
         if any(length != rows for length in lengths):
             raise ValueError(f"cells must hold a value for each of the {rows} rows, got {sorted(set(lengths))}")
@@ -74,16 +79,40 @@ class SourceColumns:
         return _whole_numbers([_plain(column[row]) for row in rows.tolist()])
 
     def typical(self, name: str, rows: Index) -> Any:
-        """The median of numbers and dates, the most frequent text; None if the rows have no typical value."""
-        if len(rows) > _TYPICAL_ROWS:
-            rows = np.random.default_rng(0).choice(rows, _TYPICAL_ROWS, replace=False)
-        values = [value for value in self.values(name, rows) if value is not None and value != ""]
+        """The median of numbers and dates, the most frequent text; None if the rows have no typical value.
+
+        The median of numbers and dates that are written as text is the text of one of them, the lower of two.
+        """
+        values = self._present(name, rows)
         if not values:
             return None
         if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
             return float(np.median(np.asarray(values, dtype=np.float64)))
         texts = [str(value) for value in values]
-        if all(_DATE.match(text) for text in texts):
-            return sorted(texts)[(len(texts) - 1) // 2][:10]
+        numbers = self._numbers(name, texts)
+        if np.isfinite(numbers).any():
+            order = np.argsort(numbers, kind="stable")  # what is not a number comes last
+            text = texts[order[(np.isfinite(numbers).sum() - 1) // 2]]
+            return text[:10] if _DATE.match(text) else text
         text, often = Counter(texts).most_common(1)[0]
         return text if (often > 1 and often >= _RARE * len(texts)) or len(texts) == 1 else None
+
+    def _present(self, name: str, rows: Index) -> list[Any]:
+        """The values of a column in these rows, or in a sample of them, that are not missing."""
+        if len(rows) > _TYPICAL_ROWS:
+            rows = np.random.default_rng(0).choice(rows, _TYPICAL_ROWS, replace=False)
+        return [value for value in self.values(name, rows) if value is not None and not is_missing(str(value))]
+
+    def _numbers(self, name: str, texts: Sequence[str]) -> Array:
+        """Texts of a column as numbers, dates as days; nan where they are neither."""
+        kind, notation = self._notation(name)
+        return np.full(len(texts), np.nan) if kind == "text" else parse(kind, texts, notation)
+
+    def _find_notation(self, name: str) -> tuple[str, str]:
+        """The kind of a column of texts, and its notation. All rows decide: a few may not tell day from month."""
+        texts, codes = np.unique(
+            [str(each) for each in self._present(name, np.arange(self._rows))], return_inverse=True
+        )
+        decimal = "" if self._sheet is None else self._sheet.decimal
+        found = infer_type(texts.tolist(), codes, kinds=("number", "date"), decimal=decimal)
+        return found.kind, found.notation

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from usmo.core.arrays import Array, Index
 from usmo.io import Sheet
+from usmo.io.infer_types import infer_type, text_codes
 from usmo.io.libraries import polars
 from usmo.io.prose import is_prose
 from usmo.report.formatting import clean, percent, shorten
@@ -28,6 +29,9 @@ _FEWEST = 3
 
 _MOST_OUTSIDE = 3
 """Columns named in which a row lies outside the range of the known positives."""
+
+_PLACED = {"number": "above", "date": "later than"}
+"""Kinds of columns whose values lie somewhere among those of other rows, and the word for the greater."""
 
 Cell = dict[str, Any]
 
@@ -55,20 +59,28 @@ class Cards:
     def __init__(self, sheet: Sheet, hidden: list[str], ids: list[str]) -> None:
         self.sheet, self.ids = sheet, ids
         self.names = [name for name in sheet.names if name not in hidden]
+        self._read: dict[str, Array] = {}
         self._kinds = {name: self._kind(name) for name in self.names[:MOST_COLUMNS]}
         self._frame = None if sheet.frame is None else sheet.frame.select(self.names[:MOST_COLUMNS])
         self._scales: dict[str, _Scale] = {}
 
     def _kind(self, name: str) -> str:
+        """How a column is shown. Of numbers and dates written as text, and of dates, this keeps the numbers."""
         if self.sheet.frame is None:
             return "number"
         pl = polars()
         column = self.sheet.frame[name]
         if column.dtype.is_numeric():
             return "number"
+        if column.dtype in (pl.Date, pl.Datetime):
+            self._read[name] = column.cast(pl.Datetime("us")).to_physical().cast(pl.Float64).to_numpy()
+            return "date"
         if column.dtype == pl.String:
-            texts = column.drop_nulls()
-            return "text" if is_prose(texts.to_list()) else "category"
+            found = infer_type(*text_codes(column), kinds=("number", "date"), decimal=self.sheet.decimal)
+            if found.numbers is not None:
+                self._read[name] = found.numbers
+                return found.kind
+            return "text" if is_prose(column.drop_nulls().to_list()) else "category"
         return "category" if column.dtype in (pl.Boolean, pl.Categorical) else "value"
 
     @cached_property
@@ -101,7 +113,7 @@ class Cards:
     def cells(self, row: int, positives: Index, *, most: int = MOST_COLUMNS) -> list[Cell]:
         """The values of a row; of a sparse matrix those that are not 0."""
         names, values = self._values(row, most)
-        return [self._cell(name, value, positives) for name, value in zip(names, values, strict=True)]
+        return [self._cell(name, value, row, positives) for name, value in zip(names, values, strict=True)]
 
     def left_out(self, row: int) -> int:
         """The columns that ``cells`` does not show."""
@@ -120,26 +132,28 @@ class Cards:
         names = [name for name in self.names if name in self._matrix_places][:most]
         return names, [float(matrix[row, self._matrix_places[name]]) for name in names]
 
-    def _cell(self, name: str, value: Any, positives: Index) -> Cell:
+    def _cell(self, name: str, value: Any, row: int, positives: Index) -> Cell:
         kind = self._kinds.get(name, "number")
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return {"name": clean(name), "kind": "missing", "value": ""}
         cell = {"name": clean(name), "kind": kind, "value": shorten(clean(_shown(value)), _LONGEST)}
-        if kind == "number" and len(positives) and not sparse.issparse(self.sheet.matrix):
-            cell["place"] = self._place(name, float(value), positives)
+        if kind in _PLACED and len(positives) and not sparse.issparse(self.sheet.matrix):
+            cell["place"] = self._place(name, row, positives)
         elif kind == "category" and len(positives):
             cell["place"] = self._share(name, value, positives)
         return cell
 
-    def _place(self, name: str, value: float, positives: Index) -> dict[str, Any] | None:
+    def _place(self, name: str, row: int, positives: Index) -> dict[str, Any] | None:
         """Where a number lies: the shares of rows below it in words, and positions on a scale from 0 to 100."""
         scale = self._scale(name)
-        own = self._numbers(name)[positives]
+        numbers = self._numbers(name)
+        value, own = float(numbers[row]), numbers[positives]
         own = np.sort(own[np.isfinite(own)])
         if not len(own) or not math.isfinite(value):
             return None
         among = [_below(values, value) for values in (own, scale.ordered)]
-        words = f"above {percent(among[0])} of the known positives and {percent(among[1])} of all rows"
+        above = _PLACED[self._kinds.get(name, "number")]
+        words = f"{above} {percent(among[0])} of the known positives and {percent(among[1])} of all rows"
         low, high = min(scale.low, own[0]), max(scale.high, own[-1])
         if len(own) < _FEWEST or not high > low:
             return {"words": words, "among": among[0]}
@@ -159,6 +173,8 @@ class Cards:
         return {name: place for place, name in enumerate(self.sheet.matrix_names)}
 
     def _numbers(self, name: str) -> Array:
+        if name in self._read:
+            return self._read[name]
         if self.sheet.frame is None and name in self._matrix_places:
             return np.asarray(self.sheet.matrix[:, self._matrix_places[name]], dtype=np.float64)
         return np.asarray(self.sheet.column(name), dtype=np.float64)
@@ -171,12 +187,11 @@ class Cards:
 
     def outside(self, row: int, positives: Index) -> list[str]:
         """Columns whose number lies outside the range of the known positives, the farthest first."""
-        names, values = self._values(row, MOST_COLUMNS)
         if sparse.issparse(self.sheet.matrix) or len(positives) < _FEWEST:
             return []
         far = []
-        for name, value in zip(names, values, strict=True):
-            if self._kinds.get(name) != "number" or value is None or not math.isfinite(value):
+        for name in self._values(row, MOST_COLUMNS)[0]:
+            if self._kinds.get(name) not in _PLACED or not math.isfinite(value := float(self._numbers(name)[row])):
                 continue
             own = self._numbers(name)[positives]
             own, spread = own[np.isfinite(own)], self._scale(name).spread

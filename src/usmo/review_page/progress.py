@@ -24,8 +24,8 @@ def counts(review: Review) -> dict[str, int]:
     known[imported] = kinds[imported]
     return {
         "rows": review.n_rows,
-        "known": int(np.count_nonzero(known)),
         "known_positives": int(np.count_nonzero(known == 1)),
+        "known_negatives": int(np.count_nonzero(known == -1)),
         "decided": int(np.count_nonzero((kinds != 0) & (known == 0))),
         "found": int(np.count_nonzero((kinds == 1) & (known == 0))),
         "open": int(np.count_nonzero(kinds == 0)),

@@ -3,8 +3,8 @@
 import { byId, count, make, svg } from "./dom.js";
 import { ask } from "./server.js";
 
-const NAMES = [["rows", "rows in the table"], ["known_positives", "positives known beforehand or imported"], ["decided", "rows reviewed"],
-  ["found", "positives found"], ["skipped", "rows skipped"], ["open", "rows without a label"]];
+const NAMES = [["rows", "rows in the table"], ["known_positives", "positives known beforehand or imported"],
+  ["known_negatives", "negatives known beforehand or imported"], ["decided", "rows reviewed"], ["found", "positives found"], ["skipped", "rows skipped"], ["open", "rows without a label"]];
 
 let changes = 0;
 
@@ -24,7 +24,8 @@ function paint(state) {
   undo.title = state.undo ? `Take back ${what}` : "Nothing to take back";
   byId("trouble").hidden = !state.trouble;
   byId("trouble").textContent = state.trouble ? `${state.trouble[0].toUpperCase()}${state.trouble.slice(1)}.` : "";
-  byId("all-counts").replaceChildren(...NAMES.map(([key, name]) =>
+  const shown = NAMES.filter(([key]) => key !== "known_negatives" || state.counts[key]);
+  byId("all-counts").replaceChildren(...shown.map(([key, name]) =>
     make("div", {}, make("dt", {}, name), make("dd", {}, state.counts[key].toLocaleString("en")))));
 }
 

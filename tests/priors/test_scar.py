@@ -147,6 +147,19 @@ def test_a_rejection_that_is_common_with_labels_at_random_is_called_so():
     assert all(OFTEN_REJECTED in test.sentence for test in found if test.differs)
 
 
+def test_as_many_rows_of_a_large_table_look_positive_as_of_a_part_of_it():
+    """Labelled rows are as rare among the rows that are used as in the table."""
+    rng = np.random.default_rng(0)
+    truth = rng.random(12_000) < 0.1
+    X = rng.normal(size=(12_000, 4))
+    X[truth, :2] += (2.0, 1.0)  # the classes overlap
+    y = truth & (rng.random(12_000) < 0.4)
+    large, part = (scar_test(X[:n], y[:n], n_draws=3) for n in (12_000, 1200))
+    assert large.prior == pytest.approx(part.prior, abs=0.06)
+    assert large.expected == pytest.approx(part.expected, abs=0.12)
+    assert large.labelled + large.unlabelled < 0.3 * 1062
+
+
 def test_rows_that_all_look_alike_give_no_p_value():
     test = scar_test(np.ones((40, 2)), np.arange(40) < 10, n_draws=3)
     assert np.isnan(test.p_value)

@@ -89,10 +89,13 @@ def pool_of(name: str) -> Pool:
     return Pool(X, truth, logit(np.clip(share, 0.002, 0.998)), X[:, best], means.predict(Z))
 
 
-def draw(name: str, mechanism: str, seed: int, held_out: float = 0.0, prior: float | None = None) -> Draw:
+def draw(
+    name: str, mechanism: str, seed: int, held_out: float = 0.0, prior: float | None = None,
+    frequency: float = FREQUENCY,
+) -> Draw:  # fmt: skip
     """A sample of the table, its labels by the mechanism, and a share of the table kept apart.
 
-    The prior is by default one of ``PRIORS``, by the seed.
+    The prior is by default one of ``PRIORS``, by the seed. ``frequency`` is the share of positives labelled.
     """
     if mechanism not in MECHANISMS:
         raise ValueError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {mechanism!r}")
@@ -107,7 +110,7 @@ def draw(name: str, mechanism: str, seed: int, held_out: float = 0.0, prior: flo
     hits = round(prior * size)
     rows = rng.permutation(np.concatenate([positive[:hits], negative[: size - hits]]))
     truth = pool.truth[rows]
-    e = _propensity(pool, rows, mechanism, seed)
+    e = _propensity(pool, rows, mechanism, seed, frequency)
     labelled = truth & (rng.random(size) < e)
     if labelled.sum() < FEWEST_LABELLED:
         likely = np.argsort(-np.where(truth, e + 0.01 * rng.random(size), -1.0))
@@ -115,19 +118,19 @@ def draw(name: str, mechanism: str, seed: int, held_out: float = 0.0, prior: flo
     return Draw(pool.X[rows], labelled, truth, e, hits / size, pool.X[apart], pool.truth[apart])
 
 
-def _propensity(pool: Pool, rows: np.ndarray, mechanism: str, seed: int) -> np.ndarray:
+def _propensity(pool: Pool, rows: np.ndarray, mechanism: str, seed: int, frequency: float) -> np.ndarray:
     truth = pool.truth[rows]
     if mechanism == "random":
-        return np.full(len(rows), FREQUENCY)
+        return np.full(len(rows), frequency)
     if mechanism == "cluster":
         cluster = pool.cluster[rows]
         shares = np.bincount(cluster[truth], minlength=3) / truth.sum()
         left_out = int(np.argsort(np.abs(shares - 0.3))[seed % 2])
-        return np.where(cluster == left_out, 0.0, min(0.95, FREQUENCY / (1.0 - shares[left_out])))
+        return np.where(cluster == left_out, 0.0, min(0.95, frequency / (1.0 - shares[left_out])))
     value = pool.column[rows] if mechanism == "column" else pool.score[rows]
     z = _normal_scores(value, truth)
     strength = STRENGTHS.get(mechanism, 2.0)
-    a = brentq(lambda a: expit(a + strength * z[truth]).mean() - FREQUENCY, -30.0, 30.0)
+    a = brentq(lambda a: expit(a + strength * z[truth]).mean() - frequency, -30.0, 30.0)
     return expit(a + strength * z)
 
 

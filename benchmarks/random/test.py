@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import mannwhitneyu
 from sklearn.preprocessing import MaxAbsScaler
 
-from benchmarks.random.mechanisms import MECHANISMS, STRONGEST, Draw, draw
+from benchmarks.random.mechanisms import FREQUENCY, MECHANISMS, STRONGEST, Draw, draw
 from benchmarks.results import Results
 from usmo.kernels.row_sampling import row_keys
 from usmo.priors import scar_test
@@ -25,6 +25,8 @@ from usmo.priors.scores import held_out_scores
 LEVEL = 0.05
 FEW = {"random, 10 %": 0.1, "random, 5 %": 0.05}
 """Labels at random, and the share of positives."""
+MANY = {"random, 60 % labelled": 0.6, "random, 80 % labelled": 0.8}
+"""Labels at random, and the share of the positives that is labelled; in the other rows it is 40 %."""
 
 
 def oracle_p_value(sample: Draw) -> float:
@@ -36,7 +38,8 @@ def oracle_p_value(sample: Draw) -> float:
 
 def measure(name: str, mechanism: str, seed: int) -> list[float]:
     """Whether the tests without and with the prior and the oracle reject, whether there is a p-value, and seconds."""
-    sample = draw(name, "random" if mechanism in FEW else mechanism, seed, prior=FEW.get(mechanism))
+    kind = "random" if mechanism in FEW or mechanism in MANY else mechanism
+    sample = draw(name, kind, seed, prior=FEW.get(mechanism), frequency=MANY.get(mechanism, FREQUENCY))
     began = time.perf_counter()
     result = scar_test(sample.X, sample.labelled, scenario="censored", random_state=seed)
     seconds = time.perf_counter() - began
@@ -45,7 +48,7 @@ def measure(name: str, mechanism: str, seed: int) -> list[float]:
 
 
 def main(draws: Sequence[int], tables: Sequence[str], results: Results) -> None:
-    mechanisms = (*MECHANISMS, *FEW)
+    mechanisms = (*MECHANISMS, *FEW, *MANY)
     found: dict[tuple[str, str], np.ndarray] = {}
     for name in tables:
         for mechanism in mechanisms:
@@ -59,7 +62,7 @@ def main(draws: Sequence[int], tables: Sequence[str], results: Results) -> None:
     for mechanism in mechanisms:
         rows = np.concatenate([found[name, mechanism] for name in tables])
         print(
-            f"{mechanism:14s} {_counts(rows, mechanism):14s} oracle {rows[:, 2].mean():.3f}  "
+            f"{mechanism:22s} {_counts(rows, mechanism):14s} oracle {rows[:, 2].mean():.3f}  "
             f"told {rows[:, 3].mean():.3f}  {rows[:, 4].mean():.1f} s"
         )
     print(f"the strongest mechanism is {STRONGEST}")

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 import usmo
 from usmo import PUSVC, PUSVCCV, LinearPUSVC, RampPUSVC
 from usmo.estimators.adaptation import Reference, _drift, _likeliest_prior, decision_quantiles, mixture_prior
-from usmo.estimators.calibration import Calibration
+from usmo.estimators.calibration import Calibration, calibrated
 
 
 def rows(seed, n, prior, moved=0.0):
@@ -127,6 +127,29 @@ def test_the_interval_covers_with_few_labelled_positives_and_a_wrong_curve(prior
     # the error of the table alone gives about 0.5
     assert 0.85 <= covered <= 0.97
     assert all(low <= value <= high for value, (low, high) in found)
+
+
+@pytest.mark.parametrize("prior", [0.1, 0.9])
+def test_the_interval_covers_with_a_handful_of_labelled_positives(prior):
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(200):
+        on_p, on_u = values(rng, 4, 1.0), values(rng, 200, PRIOR)
+        curve = calibrated(on_p, on_u, PRIOR, np.ones(4), np.ones(200))  # on the same rows, as in a fit
+        kept = (decision_quantiles(d, np.ones(len(d))) for d in (on_p, on_u))
+        known = Reference(PRIOR, PRIOR, PRIOR, *kept, 4.0, 200.0, 0.0)
+        low, high = mixture_prior(known, curve, values(rng, 1000, prior))[1]
+        covered += low <= prior <= high
+    assert covered >= 170
+
+
+@pytest.mark.parametrize("decision", [0.0, 0.37, -2.0])
+def test_values_that_are_all_equal_say_nothing_of_the_prior(decision):
+    p, u, d = np.full(201, decision), np.full(201, decision), np.full(77, decision)
+    value, (low, high) = mixture_prior(Reference(0.3, 0.3, 0.3, p, u, 60.0, 200.0, 0.0), CURVE, d)
+    assert value == pytest.approx(0.3, abs=0.02)  # that of training
+    assert low < 0.01
+    assert high > 0.99
 
 
 def test_each_sample_of_training_and_the_interval_of_its_prior_widen_the_interval():

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.stats import mannwhitneyu
 
 from usmo.priors import ClassStructure, Consensus, Grouped, KnownNegatives, NegativesOnly
+from usmo.priors.samples import Sample
+from usmo.priors.saturation import _share_above
 from usmo.priors.structure import looks_positive
 
 
@@ -71,6 +74,44 @@ def test_an_error_names_the_labelled_negatives_that_are_missing(cls):
     X, truth, rng = overlapping(n=100)
     with pytest.raises(ValueError, match=r"at least 2 known negatives \(-1 in y\), got 0"):
         cls().fit(X, labelled(truth, rng, 0.5))
+
+
+def reviewed_from_the_top(truth, X, rng, chance):
+    """Labels at random; of the 150 other rows that look most positive, the negatives are known."""
+    y = (truth & (rng.random(len(truth)) < chance)).astype(int)
+    top = np.flatnonzero(y == 0)[np.argsort(-X[y == 0, 0])[:150]]
+    y[top[~truth[top]]] = -1
+    return y
+
+
+@pytest.mark.parametrize("cls", [KnownNegatives, NegativesOnly])
+def test_negatives_from_the_top_of_a_ranking_are_warned_of(cls):
+    X, truth, rng = overlapping(2, n=800)
+    y = reviewed_from_the_top(truth, X, rng, 0.3)
+    with pytest.warns(UserWarning, match=r"no random sample of the negatives.*#selected-negatives"):
+        found = cls(repeats=2).fit(X, y)
+    assert found.interval_[1] < truth[y == 0].mean()  # what the warning is about
+    with pytest.warns(UserWarning, match="no random sample"):
+        cls(repeats=2).fit(X, y, np.where(y < 0, 2.5, 1.0))
+
+
+def test_negatives_at_random_are_not_warned_of(recwarn):
+    for seed in range(10):
+        X, truth, rng = overlapping(seed, n=300, prior=(0.05, 0.5)[seed % 2], distance=1.0)
+        NegativesOnly(repeats=1).fit(X, labelled(truth, rng, 0.5, negatives=30))
+        y = labelled(truth, rng, 0.5, negatives=30)
+        # rows without any order: as many pairs one way as the other
+        NegativesOnly(repeats=1).fit(np.ones_like(X), y)
+    assert not recwarn.list
+
+
+def test_the_share_of_pairs_is_that_of_mann_and_whitney():
+    rng = np.random.default_rng(0)
+    U, N = rng.integers(0, 9, 60).astype(float), rng.integers(0, 9, 25).astype(float)  # many ties
+    w_u, w_n = rng.integers(1, 4, 60), rng.integers(1, 4, 25)
+    sample = Sample(U[:1], U, np.ones(1), w_u, (1.0, 60.0), N=N, w_n=w_n)
+    pairs = mannwhitneyu(np.repeat(N, w_n), np.repeat(U, w_u)).statistic / (w_n.sum() * w_u.sum())
+    assert _share_above(sample) == pytest.approx(pairs, abs=1e-12)
 
 
 def two_kinds(seed, chances):

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from usmo.priors import scar_test
-from usmo.priors.scar import ScarTest, _holm
+from usmo.priors.scar import OFTEN_REJECTED, ScarTest, _holm
 
 
 def table(seed, n=500, prior=0.4):
@@ -118,22 +118,47 @@ def test_words_follow_the_result_and_say_what_is_not_seen():
         "at random allow a share of positives below 0.5."
     )
     assert "Negatives of a kind" not in str(known)
-    found = ScarTest(0.003, 0.7, 0.5, {"year": 0.01}, 20, 40, 0.1, 0.3, False)
+    found = ScarTest(0.003, 0.7, 0.51, {"year": 0.01}, 20, 40, 0.1, 0.3, False)
     assert found.sentence.startswith(
         "There are signs that the labels are not at random (p = 0.003): labels at random allow a share of positives "
         "below 0.1, and a share of 0.3 looks positive."
     )
     assert "most in year" in found.sentence
-    assert found.sentence.endswith(
-        "If the share is below 0.1, the labels may be at random, and the estimated share too large. If not, the "
-        "estimated share is too small, and probabilities are too low."
-    )
+    assert "If the share is below 0.1, the labels may be at random." in found.sentence
+    # the estimate may lie above both shares: nothing is said of it then
+    assert "If not, an estimated share below 0.3 is too small" in found.sentence
+    assert found.sentence.endswith(OFTEN_REJECTED)
+    assert replace(found, expected=0.49).sentence.endswith("probabilities are too low.")
     assert replace(found, given=True).sentence.startswith(
         "The labels are not at random if the share of positives is 0.3 (p = 0.003): labels at random allow"
     )
     unknown = ScarTest(np.nan, np.nan, np.nan, {}, 2, 40, 1.0, 0.1, False)
     assert not unknown.differs
     assert "cannot be told" in unknown.sentence
+
+
+def test_a_rejection_that_is_common_with_labels_at_random_is_called_so():
+    """Four of five positives are labelled at random, and classes overlap: more look positive than are."""
+    found = []
+    for seed in range(2):
+        X, truth, rng = table(seed, n=400, prior=0.35)
+        X[truth, :2] -= 1.2
+        found.append(scar_test(X, truth & (rng.random(400) < 0.8), n_draws=3, random_state=seed))
+    assert any(test.differs for test in found)
+    assert all(OFTEN_REJECTED in test.sentence for test in found if test.differs)
+
+
+def test_as_many_rows_of_a_large_table_look_positive_as_of_a_part_of_it():
+    """Labelled rows are as rare among the rows that are used as in the table."""
+    rng = np.random.default_rng(0)
+    truth = rng.random(12_000) < 0.1
+    X = rng.normal(size=(12_000, 4))
+    X[truth, :2] += (2.0, 1.0)  # the classes overlap
+    y = truth & (rng.random(12_000) < 0.4)
+    large, part = (scar_test(X[:n], y[:n], n_draws=3) for n in (12_000, 1200))
+    assert large.prior == pytest.approx(part.prior, abs=0.06)
+    assert large.expected == pytest.approx(part.expected, abs=0.12)
+    assert large.labelled + large.unlabelled < 0.3 * 1062
 
 
 def test_rows_that_all_look_alike_give_no_p_value():
@@ -146,6 +171,8 @@ def test_errors_name_the_argument():
     X, truth, _ = table(0, n=50)
     with pytest.raises(ValueError, match="n_draws must be at least 3, got 1"):
         scar_test(X, truth, n_draws=1)
+    with pytest.raises(ValueError, match="scenario must be 'case-control' or 'censored', got 'all'"):
+        scar_test(X, truth, scenario="all")
     with pytest.raises(ValueError, match="at least 5 labelled positives"):
         scar_test(X, np.arange(50) < 3)
     with pytest.raises(ValueError, match=r"prior must be a number between 0 and 1, or None; got 1\.5"):

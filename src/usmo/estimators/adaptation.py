@@ -48,6 +48,14 @@ _FEW = 30
 """With fewer rows than this, the variance of the new table's probabilities is taken to be at least that of training:
 few rows estimate it badly, and the variance of a single row is 0."""
 
+_FEW_LABELLED = 20
+"""With fewer labelled positives than this, the error of their mean probability is taken to be the largest possible.
+With 2 to 19 of them on four made-up tables, and shares of 0.02 to 0.9, the interval of 90 % then contains the share in
+97 % of 800 cases. With the variance of their probabilities it is 63 % for 3 and 5 of them."""
+
+_ROUNDING = 1e-9
+"""Smallest standard error of a difference of means: a smaller difference is one of rounding."""
+
 _LEVEL = 0.9
 _SMALLEST = 1e-6
 """Priors lie this far from 0 and 1 at least."""
@@ -134,12 +142,12 @@ def mixture_prior(known: Reference, curve: Calibration, d: Array) -> tuple[float
     log_odds = np.linspace(logit(_SMALLEST), -logit(_SMALLEST), _GRID)
     grid = expit(log_odds)
     r = (grid - prior) / (1.0 - prior)
-    var_p = p.var() / known.n_labelled
+    var_p = _error_of_labelled(p, known.n_labelled)
     # labelled positives that are among the unlabelled rows count in both means
     common = known.inside * p.var() / known.n_unlabelled
     var_x = max(x.var(), u.var()) if len(x) < _FEW else x.var()
     spread = var_x / len(x) + (1.0 - r) ** 2 * u.var() / known.n_unlabelled + r**2 * var_p
-    spread = np.maximum(spread + 2.0 * r * (1.0 - r) * common, 1e-300)
+    spread = np.maximum(spread + 2.0 * r * (1.0 - r) * common, (_ROUNDING * (1.0 + np.abs(r))) ** 2)
     squares = (x.mean() - (1.0 - r) * u.mean() - r * p.mean()) ** 2 / spread
     squares -= squares.min()
     posterior = np.cumsum(np.exp(-0.5 * (squares + ((log_odds - logit(prior)) / _CHANGE) ** 2)))
@@ -150,6 +158,17 @@ def mixture_prior(known: Reference, curve: Calibration, d: Array) -> tuple[float
     below = np.hypot(max(value - kept.min(), 0.0), factor * (prior - known.low))
     above = np.hypot(max(kept.max() - value, 0.0), factor * (known.high - prior))
     return value, (float(max(_SMALLEST, value - below)), float(min(1.0 - _SMALLEST, value + above)))
+
+
+def _error_of_labelled(p: Array, n: float) -> float:
+    """The variance of the mean probability of labelled positives; of few, the largest that their mean allows.
+
+    The slopes of the probability are fitted to the same rows, which makes few of them look alike.
+    """
+    if n >= _FEW_LABELLED:
+        return float(p.var()) / n
+    mean = (n * float(p.mean()) + 0.5) / (n + 1.0)
+    return mean * (1.0 - mean) / max(n - 3.0, 1.0)
 
 
 def _likeliest_prior(chance: Array, prior: float) -> tuple[float, tuple[float, float]]:

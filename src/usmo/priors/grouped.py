@@ -37,8 +37,11 @@ class Grouped(BootstrappedScorePrior):
 
     The groups are the components of a Gaussian mixture on the first five principal components of the labelled
     positives. BIC chooses their number: at most ``most_groups``, and at most one per 20 labelled positives. The
-    estimate of each group is that of :class:`usmo.priors.Consensus`. With one group the two agree. A group without any
-    label stays unseen: its positives are not counted.
+    estimate of each group is that of :class:`usmo.priors.Consensus`. With one group the two estimates agree. A group
+    without any label stays unseen: its positives are not counted.
+
+    The interval has the sampling error of the scores only, unlike that of :class:`usmo.priors.Consensus`. Where classes
+    overlap it is too narrow: on 17 tables it contains the true prior in half of the cases.
 
     Parameters as for :class:`usmo.priors.Consensus`, and
 

@@ -7,11 +7,19 @@ not: if the probability of being positive is a sigmoid q of the rank z of the he
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
+from scipy.stats import norm
 
 from usmo.priors.curves import Posterior, pooled, posterior
 from usmo.priors.samples import Sample
-from usmo.priors.scores import ScorePrior
+from usmo.priors.scores import ScorePrior, share_at_least
+from usmo.system.caller import warn
+
+_SURE = 0.01
+"""p-value below which known negatives are said not to be a random sample of the negatives."""
 
 
 class Saturation(ScorePrior):
@@ -47,6 +55,10 @@ class KnownNegatives(Saturation):
     _bent = True
     _uses_negatives = True
 
+    def _interval(self, samples: list[Sample], value: float) -> tuple[float, float]:
+        _warn_of_selection(samples)
+        return super()._interval(samples, value)
+
 
 class NegativesOnly(KnownNegatives):
     """Posterior median of π from known negatives and U alone: no matter which positives are labelled.
@@ -57,3 +69,28 @@ class NegativesOnly(KnownNegatives):
     """
 
     _uses_positives = False
+
+
+def _warn_of_selection(samples: list[Sample]) -> None:
+    """Warn if the known negatives have higher scores than the unlabelled rows.
+
+    The unlabelled rows are negatives and positives, and positives have the higher scores. So a random sample of the
+    negatives has lower scores than the unlabelled rows, or the same if none of these is positive.
+    """
+    above = float(np.mean([_share_above(each) for each in samples]))
+    n_n, n_u = (float(weight.sum()) for weight in (samples[0].w_n, samples[0].w_u))
+    error = math.sqrt((1.0 / n_n + 1.0 / n_u) / 12.0)  # that of Mann and Whitney's statistic
+    if above - 0.5 > float(norm.isf(_SURE)) * error:
+        warn(
+            "the known negatives are no random sample of the negatives: they look more like the labelled positives "
+            f"than the unlabelled rows do (a higher score in {above:.0%} of all pairs). The estimate of the prior is "
+            "then too small, and its interval does not hold",
+            topic="selected-negatives",
+        )
+
+
+def _share_above(sample: Sample) -> float:
+    """The probability that a known negative has a higher score than an unlabelled row, ties counting half."""
+    at_least = share_at_least(sample.U, sample.w_u, sample.N)
+    above = share_at_least(sample.U, sample.w_u, np.nextafter(sample.N, np.inf))
+    return float(np.average(1.0 - 0.5 * (at_least + above), weights=sample.w_n))

@@ -129,7 +129,8 @@ class ScarTest:
         found = (
             f"There are signs that the labels are not at random ({p}): labels {below}, and a share of "
             f"{self.prior:.3g} looks positive.{where} If the share is below {self.largest_prior:.3g}, the labels "
-            f"may be at random. If not, an estimated share below {self.prior:.3g} is too small, and probabilities are too low."
+            f"may be at random. If not, an estimated share below {self.prior:.3g} is too small, and probabilities are "
+            "too low."
         )
         return f"{found} {OFTEN_REJECTED}" if self.expected > 0.5 else found
 

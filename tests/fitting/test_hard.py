@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import usmo
-from tests.oracles import plain_bounds, plain_kernel, plain_optimum
+from tests.oracles import plain_bounds, plain_kernel, plain_optimum, random_table
 from usmo import PUSVC, LinearPUSVC
 from usmo.kernels.kernel import Kernel
 
@@ -130,3 +130,32 @@ def test_violation_of_the_interior_point_is_right_for_exact_fractions(seed):
     model = LinearPUSVC(prior, lam=lam).fit(X, np.arange(n + p) < p)
     assert model.certificate_.kkt_violation <= 1.001e-3
     assert model.certificate_.relative_gap <= 1e-6
+
+
+def plain_objective(model, X, y, prior, lam):
+    """The objective of a linear model as a user gets it, in extended precision, divided by 2λ."""
+    w, beta = model.coef_[0].astype(np.longdouble), np.longdouble(model.intercept_[0]) + model.threshold_
+    f = X.astype(np.longdouble) @ w + beta
+    P, U, c1, c2 = plain_bounds(y, prior, lam)
+    return float(c2 @ np.maximum(0, np.maximum(f[U], (1 + f[U]) / 2)) - c1 @ f[P] + 0.5 * w @ w)
+
+
+@pytest.mark.parametrize("solver", ["auto", "interior-point", "newton", "blocks", "usmo", "qp"])
+def test_the_certificate_of_columns_far_from_zero_is_that_of_the_model(solver):
+    """Σα is 0 up to rounding only. A column such as a time in seconds multiplies what is left by its square."""
+    X, y = random_table(0, n=300, p=60)
+    near = PUSVC(0.4, kernel="linear", lam=0.01, class_weight=None, solver=solver).fit(X, y)
+    X[:, 0] += 1e8
+    far = PUSVC(0.4, kernel="linear", lam=0.01, class_weight=None, solver=solver).fit(X, y)
+    assert far.certificate_.relative_gap <= 1e-4
+    assert plain_objective(far, X, y, 0.4, 0.01) == pytest.approx(far.certificate_.primal, rel=1e-6)
+    assert far.certificate_.primal == pytest.approx(near.certificate_.primal, rel=1e-4)
+    assert far.predict(X[y == 0]).mean() == pytest.approx(0.4, abs=0.01)
+
+
+def test_folds_of_columns_far_from_zero_are_judged_by_the_fitted_weights():
+    X, y = random_table(0, n=300, p=60)
+    X[:, 0] += 1e8
+    columns, kernel = LinearPUSVC(0.4, lam="cv").fit(X, y), PUSVC(0.4, kernel="linear", lam="cv").fit(X, y)
+    assert np.abs(columns.selection_.mean).max() < 10
+    assert kernel.selection_.mean == pytest.approx(columns.selection_.mean, rel=1e-6)

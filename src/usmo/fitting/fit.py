@@ -20,7 +20,7 @@ from usmo.fitting.specification import Specification
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.leaf_matrix import kernel_matrix
 from usmo.kernels.matrix import KernelMatrix
-from usmo.kernels.row_blocks import ArrayFeatures, Blocks, Features, as_features
+from usmo.kernels.row_blocks import ArrayFeatures, Features, as_features
 from usmo.solvers.stopping import Progress
 
 
@@ -55,18 +55,16 @@ def fit_columns(
 ) -> Fit:
     """Fit a linear function of the columns. A small problem that falls short is finished by the dense solver."""
     fit = fit_features(problem, features, spec, start=start, progress=progress)
-    one = Certified(fit.solution, fit.certificate, fit.net_violation)
+    one = Certified(fit.solution, fit.certificate, fit.net_violation, fit.coef)
     if (
         fit.solution.status != "precision"
         or not isinstance(features, ArrayFeatures)
         or not graded.can_finish(problem)
     ):
-        return Fit(problem, *one[:2], coef=fit.coef)
+        return Fit(problem, fit.solution, fit.certificate, fit.coef)
     other = graded.finish(problem, KernelMatrix(features.X, Kernel("linear")), spec, fit.solution)
-    if better(one, other) is one:
-        return Fit(problem, *one[:2], coef=fit.coef)
-    alpha = problem.table_coefficients(other.solution.sigma, features.shape[0])
-    return Fit(problem, *other[:2], coef=Blocks(features).weighted_sum(alpha))
+    best = better(one, other)
+    return Fit(problem, best.solution, best.certificate, best.coef)
 
 
 def fit_table(
@@ -91,4 +89,4 @@ def fit_table(
         return Fit(problem, solution, certificate, coef, rough.map, rough.landmarks, rough.comparison)
     assert not isinstance(start, tuple)
     exact = fit_kernel(problem, kernel_matrix(table.X, spec.kernel), spec, start=start, progress=progress)
-    return Fit(problem, exact.solution, exact.certificate)
+    return Fit(problem, exact.solution, exact.certificate, exact.coef)

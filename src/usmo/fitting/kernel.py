@@ -40,7 +40,7 @@ _USMO_CACHE = 200.0
 """Megabytes of the row cache of the paper's algorithm, and of the block solver if free memory is unknown."""
 
 _QP_GAP = 1e-6
-"""Relative gap above which the result of the QP library has the status "precision"."""
+"""Relative gap above which the result of the QP library has the status "precision", whatever the tolerance is."""
 
 COLUMN_SOLVERS = ("interior-point", "newton")
 """Solvers of the linear kernel, which work on the columns."""
@@ -147,7 +147,9 @@ def _by_qp(problem: Problem, kernel: KernelMatrix, spec: Specification, psd: boo
     if not psd:
         raise ValueError("solver='qp' needs a positive semidefinite kernel; 'blocks' and 'usmo' do not")
     certified = certify_solution(problem, kernel, qp.solve(problem, kernel, max_iter=spec.max_iter), psd)
-    if certified.solution.status == "optimal" and abs(certified.certificate.relative_gap) > _QP_GAP:
+    met = meets_tolerance(certified.certificate, certified.net_violation, spec.tol)
+    exact = abs(certified.certificate.relative_gap) <= _QP_GAP
+    if certified.solution.status == "optimal" and not (met and exact):
         return certified._replace(solution=replace(certified.solution, status="precision"))
     return certified
 

@@ -124,7 +124,8 @@ def test_landmarks_depend_on_weights_as_on_one_machine(client):
 
 
 def test_a_gap_that_is_too_large_makes_the_solver_more_precise(client, monkeypatch):
-    monkeypatch.setattr("usmo.fitting.kernel.meets_tolerance", lambda *args: False)
+    for user in ("fitting.kernel", "estimators.fit_warnings"):
+        monkeypatch.setattr(f"usmo.{user}.meets_tolerance", lambda *args: False)
     asked, solve = [], block_fit.blocks.solve
     monkeypatch.setattr(
         block_fit.blocks, "solve", lambda *a, tol, **k: asked.append(tol) or solve(*a, tol=tol, **k)

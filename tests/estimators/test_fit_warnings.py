@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from tests.oracles import rbf, shuffled_table
+from tests.oracles import random_table, rbf, shuffled_table
 from usmo import PUSVC, LinearPUSVC
+from usmo.core.certificate import Certificate
+from usmo.estimators.fit_warnings import warn_if_short
 from usmo.fitting import graded
 from usmo.fitting.warm_up import compile_kernel_solvers
 from usmo.solvers import usmo
@@ -43,6 +45,25 @@ def test_max_time_warns_and_keeps_the_best_solution_with_its_certificate(table, 
 def test_limits_of_linear_models_warn_with_the_gap(table):
     with pytest.warns(match=r"max_iter ended the fit: the KKT violation is .* the relative duality gap"):
         LinearPUSVC(0.4, max_iter=2).fit(*table)
+
+
+@pytest.mark.parametrize("gap", [2.8e-15, 5e-5])
+def test_a_certificate_within_the_tolerance_is_no_reason_to_warn(gap):
+    """Solvers of linear models aim at a smaller gap, and say that rounding ended the fit where they miss it."""
+    certificate = Certificate(1.0, 1.0 - gap, gap, gap, 1e-4, 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_if_short("precision", certificate, 1e-3)
+    with pytest.warns(ConvergenceWarning, match="rounding ended the fit before tol was met"):
+        warn_if_short("precision", replace(certificate, relative_gap=2e-4), 1e-3)
+
+
+def test_the_dense_qp_meets_the_tolerance_on_the_violation():
+    """Clarabel ends with a relative gap of 8e-8, and f of one row 20 away from its condition."""
+    X, y = random_table(25, n=24, p=6, d=1)
+    certificate = PUSVC(0.5, lam=1e-6, gamma=0.05, solver="qp").fit(X, y).certificate_
+    assert certificate.relative_gap <= 1e-4
+    assert certificate.kkt_violation <= 1e-3
 
 
 def test_certificate_is_computed_independently_of_the_solver(table, monkeypatch):

@@ -119,3 +119,15 @@ def test_huge_numbers_are_refused_and_tiny_ones_solved(table, container):
             LinearPUSVC(0.4).fit(container(X * scale), y)
     for scale in (1e-8, 1e-160):
         assert LinearPUSVC(0.4).fit(container(X * scale), y).certificate_.relative_gap <= 1e-6
+
+
+def test_a_warm_start_on_wide_parts_ends_at_the_optimum(tmp_path):
+    X, y = random_table(0, n=90, p=20, d=40)
+    for k, part in enumerate(np.split(X, [30, 70])):
+        np.save(tmp_path / f"{k}.npy", part)
+    parts = PartFeatures.directory(tmp_path)
+    model = LinearPUSVC(0.2, lam=0.1, warm_start=True).fit(parts, np.random.default_rng(0).permutation(y))
+    model.set_params(prior=0.4, lam=0.01).fit(parts, y)
+    cold = LinearPUSVC(0.4, lam=0.01).fit(X, y)
+    assert model.certificate_.relative_gap <= 1e-6
+    assert model.certificate_.primal == pytest.approx(cold.certificate_.primal, rel=1e-6)

@@ -7,10 +7,11 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import usmo
-from tests.oracles import plain_bounds, plain_kernel, plain_optimum
+from tests.oracles import plain_bounds, plain_kernel, plain_optimum, random_table
 from usmo import PUSVC, LinearPUSVC
 from usmo.kernels.kernel import Kernel
 
@@ -130,3 +131,50 @@ def test_violation_of_the_interior_point_is_right_for_exact_fractions(seed):
     model = LinearPUSVC(prior, lam=lam).fit(X, np.arange(n + p) < p)
     assert model.certificate_.kkt_violation <= 1.001e-3
     assert model.certificate_.relative_gap <= 1e-6
+
+
+def plain_objective(model, X, y, prior, lam):
+    """The objective of a linear model as a user gets it, in extended precision, divided by 2λ."""
+    w, beta = model.coef_[0].astype(np.longdouble), np.longdouble(model.intercept_[0]) + model.threshold_
+    f = X.astype(np.longdouble) @ w + beta
+    P, U, c1, c2 = plain_bounds(y, prior, lam)
+    return float(c2 @ np.maximum(0, np.maximum(f[U], (1 + f[U]) / 2)) - c1 @ f[P] + 0.5 * w @ w)
+
+
+@pytest.mark.parametrize("solver", ["auto", "interior-point", "newton", "blocks", "usmo", "qp"])
+def test_the_certificate_of_columns_far_from_zero_is_that_of_the_model(solver):
+    """Σα is 0 up to rounding only. A column such as a time in seconds multiplies what is left by its square."""
+    X, y = random_table(0, n=300, p=60)
+    near = PUSVC(0.4, kernel="linear", lam=0.01, class_weight=None, solver=solver).fit(X, y)
+    X[:, 0] += 1e8
+    far = PUSVC(0.4, kernel="linear", lam=0.01, class_weight=None, solver=solver).fit(X, y)
+    assert far.certificate_.relative_gap <= 1e-4
+    assert plain_objective(far, X, y, 0.4, 0.01) == pytest.approx(far.certificate_.primal, rel=1e-6)
+    assert far.certificate_.primal == pytest.approx(near.certificate_.primal, rel=1e-4)
+    assert far.predict(X[y == 0]).mean() == pytest.approx(0.4, abs=0.01)
+
+
+def test_folds_of_columns_far_from_zero_are_judged_by_the_fitted_weights():
+    X, y = random_table(0, n=300, p=60)
+    X[:, 0] += 1e8
+    columns, kernel = LinearPUSVC(0.4, lam="cv").fit(X, y), PUSVC(0.4, kernel="linear", lam="cv").fit(X, y)
+    assert np.abs(columns.selection_.mean).max() < 10
+    assert kernel.selection_.mean == pytest.approx(columns.selection_.mean, rel=1e-6)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+def test_the_certificate_of_rows_far_apart_is_that_of_their_exact_distances(container):
+    """A column of times in seconds, some days apart, not scaled, and a γ for the other columns."""
+    X, y = random_table(0, n=150, p=30)
+    X[:, 0] += 1e7 * np.random.default_rng(0).integers(-1, 2, size=180)
+    model = PUSVC(0.4, gamma=0.5, lam=0.01, class_weight=None).fit(container(X), y)
+    P, U, c1, c2 = plain_bounds(y, 0.4, 0.01)
+    alpha = np.zeros(180)
+    alpha[model.support_] = model.dual_coef_[0]
+    K = plain_kernel(Kernel("rbf", gamma=0.5), X, X)
+    f = K @ alpha + model.intercept_[0] + model.threshold_
+    objective = c2 @ np.maximum(0, np.maximum(f[U], (1 + f[U]) / 2)) - c1 @ f[P] + 0.5 * alpha @ K @ alpha
+    best = -plain_optimum(K[np.ix_(U, U)], K[np.ix_(U, P)] @ c1, c2, c1.sum())[1] - 0.5 * c1 @ K[np.ix_(P, P)] @ c1
+    assert objective == pytest.approx(model.certificate_.primal, rel=1e-7)
+    assert objective - best <= model.certificate_.gap + 1e-7 * abs(best)
+    assert model.certificate_.relative_gap <= 1e-4

@@ -171,3 +171,27 @@ def test_columns_in_which_all_rows_are_equal_are_left_out_and_change_nothing(dty
     )
     equal = KernelMatrix(np.ones((30, 2), dtype), Kernel("rbf")).restrict(np.arange(30), dtype)
     np.testing.assert_array_equal(equal.block(slice(None), slice(None)), np.ones((30, 30)))
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("n", [20, 600])
+def test_rows_near_each_other_and_far_from_the_rest_keep_their_distances(container, n):
+    """‖x‖² + ‖y‖² - 2x·y loses all digits of a distance of 1 between rows that are 1e7 from their mean."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(n, 3)), 3) + 1e7 * rng.choice([-1.0, 1.0], size=(n, 1))
+    expected = rbf(X, X, 0.7)
+    matrix, everyone, v = KernelMatrix(container(X), Kernel("rbf", gamma=0.7)), np.arange(n), rng.normal(size=n)
+    ready = matrix.restrict(everyone, np.float64)
+    rows = np.empty((n, n))
+    ready.write_rows(ready.rows_at(everyone), rows, everyone)
+    for K in (matrix.block(everyone, everyone), matrix.cross_block(container(X)), rows):
+        np.testing.assert_allclose(K, expected, atol=1e-8)
+    inner, outer = matrix.paired_product(everyone[: n // 2], everyone[n // 2 :], v[: n // 2])
+    ours = [
+        matrix.product(everyone, everyone, v),
+        matrix.cross_product(container(X), v),
+        ready.product_with(ready.rows_at(everyone), v),
+    ]
+    for product in ours:
+        np.testing.assert_allclose(product, expected @ v, atol=1e-7)
+    np.testing.assert_allclose(np.r_[inner, outer], expected[:, : n // 2] @ v[: n // 2], atol=1e-7)

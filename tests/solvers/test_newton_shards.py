@@ -13,7 +13,7 @@ from tests.oracles import plain_optimum
 from tests.solvers.clouds import random_task
 from tests.solvers.shards import PickledShards
 from usmo.core.problem import Problem
-from usmo.core.shards import LocalShards
+from usmo.core.shards import LocalShards, PerShard
 from usmo.fitting.warm_up import compile_newton_solver
 from usmo.solvers import newton
 from usmo.solvers.newton_products import rows_of
@@ -110,6 +110,22 @@ def test_a_start_near_the_solution_saves_products():
     warm = newton.solve_duals(again, w=cold.w, beta=cold.beta)
     assert warm.status == "optimal"
     assert warm.products < cold.products
+
+
+@pytest.mark.parametrize("gathered", [np.inf, 100.0], ids=["all gathered", "few gathered"])
+def test_a_start_without_its_intercept_ends_at_the_optimum(gathered):
+    """The rows that are gathered for the start go back before others are chosen."""
+    for seed in range(30):
+        X, b, c = random_task(seed)
+        ends = [0, len(b) // 3, len(b)]
+        start = np.clip(c * np.random.default_rng(seed).random(len(b)), 0.0, c)
+        duals, parts = sharded(X, b, c, ends, gathered)
+        result = newton.solve_duals(duals, sigma=PerShard(np.split(start, ends[1:-1])), tol=1e-6, gap_tol=1e-9)
+        duals.settle()
+        sigma = np.concatenate([part.best for part in parts])
+        assert sigma.sum() == pytest.approx(b.sum(), rel=1e-12)
+        primal, dual = primal_and_dual(X, b, c, sigma, result.beta)
+        assert primal - dual <= 1e-8 * max(1.0, abs(primal))
 
 
 def _levels(shard):

@@ -112,13 +112,13 @@ class BlockProblem:
 
         def attempt(shards: ClusterShards) -> BlockFit:
             left = None if spec.max_time is None else max(1e-3, spec.max_time - (time.perf_counter() - began))
-            solution, certificate, _ = solve_and_refine(
+            certified = solve_and_refine(
                 lambda attempt: self._solve(shards, attempt, cache_size, progress, save),
                 lambda solution: self._certify(shards, solution, resume),
                 replace(spec, max_time=left), resume.start, resume.point,
             )  # fmt: skip
             assert resume.support is not None
-            fit = BlockFit(solution, certificate, *resume.support, shards)
+            fit = BlockFit(certified.solution, certified.certificate, *resume.support, shards)
             use(fit)
             return fit
 

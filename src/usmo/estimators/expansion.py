@@ -12,12 +12,17 @@ from usmo.kernels.kernel import FORESTS, Kernel
 from usmo.kernels.leaf_matrix import LEAF_SHARE
 from usmo.kernels.maps import MappedFeatures
 from usmo.kernels.matrix import KernelMatrix
-from usmo.kernels.row_blocks import Blocks
+from usmo.kernels.row_blocks import ArrayFeatures, Blocks, column_weights
 from usmo.kernels.tables import tile_slices
 
 
-def kernel_expansion(X: Any, kernel: Kernel, alpha: Array, beta: float) -> dict[str, Any]:
-    """The attributes of f = Σ α·k(x_i, ·) + β over the rows of X."""
+def kernel_expansion(
+    X: Any, kernel: Kernel, alpha: Array, beta: float, coef: Array | None = None
+) -> dict[str, Any]:
+    """The attributes of f = Σ α·k(x_i, ·) + β over the rows of X.
+
+    ``coef`` are the weights of the columns of a certified fit with the linear kernel.
+    """
     support = np.flatnonzero(alpha)
     trees: dict[str, Any] = {}
     if isinstance(X, LeafTable):
@@ -33,7 +38,7 @@ def kernel_expansion(X: Any, kernel: Kernel, alpha: Array, beta: float) -> dict[
         **trees,
     }
     if kernel.name == "linear":
-        attributes["coef_"] = np.asarray(X[support].T @ alpha[support])[None, :]
+        attributes["coef_"] = (column_weights(ArrayFeatures(X), alpha) if coef is None else coef)[None, :]
     return attributes
 
 

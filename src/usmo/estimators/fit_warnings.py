@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from usmo.core.certificate import Certificate
 from usmo.core.solution import Status
+from usmo.fitting.certify import meets_tolerance
 from usmo.system import caller
 
 EQUAL_WITHIN = 4.0
@@ -21,7 +22,10 @@ _INDIVISIBLE = 0.01
 
 
 def warn_if_short(status: Status, certificate: Certificate, tol: float) -> None:
-    """Warn if a limit, a callback or rounding ended the fit, or if the kernel is indefinite."""
+    """Warn if a limit, a callback or rounding ended the fit, or if the kernel is indefinite.
+
+    Solvers of linear models aim at a smaller gap than they must reach.
+    """
     state = (
         f"the KKT violation is {certificate.kkt_violation:.2g} (tol={tol:g}), "
         f"the relative duality gap {certificate.relative_gap:.2g}"
@@ -31,7 +35,7 @@ def warn_if_short(status: Status, certificate: Certificate, tol: float) -> None:
         caller.warn(f"{status} ended the fit: {state}. {advice}.", ConvergenceWarning, topic="stopped-early")
     elif status == "stopped":
         caller.warn(f"a callback ended the fit: {state}.", ConvergenceWarning, topic="stopped-early")
-    elif status == "precision":
+    elif status == "precision" and not meets_tolerance(certificate, certificate.kkt_violation, tol):
         caller.warn(
             f"rounding ended the fit before tol was met: {state}. Scale the columns of X (for example with "
             "StandardScaler) or raise lam.",

@@ -73,7 +73,7 @@ class LinearPUSVC(PUClassifier):
         tables and for more than 20 columns. Both reach the same optimum.
     tol : float, default=1e-3
         Largest violation of the optimality conditions, in units of the decision function; the relative duality gap
-        is at most a thousandth of it.
+        is at most a tenth of it. The solver aims at a thousandth, and reaches it unless rounding ends the fit.
     max_iter : int, default=-1
         Limit on interior point iterations, or on rounds ("newton"); -1 for none.
     max_time : float, default=None

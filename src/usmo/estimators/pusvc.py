@@ -121,8 +121,8 @@ class PUSVC(KernelPUClassifier):
         Landmarks or random features of the approximation.
     tol : float, default=1e-3
         Largest violation of the optimality conditions, in units of the decision function (τ in the paper).
-        "interior-point" also reaches a relative gap of a thousandth of it. "qp" ignores it and goes to the precision
-        of float64.
+        The relative duality gap is at most a tenth of it; "interior-point" and "newton" aim at a thousandth. "qp" goes
+        to the precision of float64 whatever it is.
     max_iter : int, default=-1
         Limit on rounds ("blocks", "newton"), two-row steps ("usmo") or interior point iterations; -1 for none.
     max_time : float, default=None

@@ -21,7 +21,7 @@ from usmo.fitting.leave_one_out import BOUNDED, GatheredRows, free_rows, leave_o
 from usmo.fitting.progress import combined, long_work, printed
 from usmo.fitting.specification import Specification
 from usmo.fitting.trees import with_trees
-from usmo.kernels.row_blocks import Blocks, as_features
+from usmo.kernels.row_blocks import as_features, column_weights
 from usmo.solvers import starts
 from usmo.system.stages import FIT, announce
 
@@ -71,7 +71,7 @@ def set_fitted(model: Any, table: Table, spec: Specification, choices: Choices, 
         attributes |= {"_kernel": spec.kernel, "approximation_": fit.comparison, "kernel_rows_": 0.0}
     else:
         alpha = fit.coefficients(table.X.shape[0])
-        attributes |= kernel_expansion(table.X, spec.kernel, alpha, solution.beta)
+        attributes |= kernel_expansion(table.X, spec.kernel, alpha, solution.beta, fit.coef)
         attributes["kernel_rows_"] = solution.kernel_rows
     if table.propensity is not None:
         own = table.propensity[table.labelled]
@@ -156,6 +156,6 @@ def _current_attributes(
     common = {"classes_": table.classes, **choices.attributes()}
     alpha = table.problem(choices.prior, choices.lam, spec.risk).table_coefficients(sigma, table.X.shape[0])
     if spec.kernel is None:
-        coef = Blocks(as_features(table.X)).weighted_sum(alpha)
+        coef = column_weights(as_features(table.X), alpha)
         return {**common, "coef_": coef[None, :], "intercept_": np.array([beta])}
     return {**common, **kernel_expansion(table.X, spec.kernel, alpha, beta)}

@@ -31,11 +31,15 @@ _LARGEST = 1e290
 
 
 class Certified(NamedTuple):
-    """A solution, its certificate, and the violation beyond the rounding of each row's own f."""
+    """A solution, its certificate, and the violation beyond the rounding of each row's own f.
+
+    ``coef`` are the weights of the columns that the certificate holds for, if the kernel is linear.
+    """
 
     solution: Solution
     certificate: Certificate
     net_violation: float
+    coef: Array | None = None
 
 
 def meets_tolerance(certificate: Certificate, net_violation: float, tol: float) -> bool:

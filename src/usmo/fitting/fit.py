@@ -20,7 +20,7 @@ from usmo.fitting.specification import Specification
 from usmo.kernels.kernel import Kernel
 from usmo.kernels.leaf_matrix import kernel_matrix
 from usmo.kernels.matrix import KernelMatrix
-from usmo.kernels.row_blocks import ArrayFeatures, Blocks, Features, as_features
+from usmo.kernels.row_blocks import ArrayFeatures, Features, as_features
 from usmo.solvers.stopping import Progress
 
 
@@ -55,14 +55,11 @@ def fit_columns(
 ) -> Fit:
     """Fit a linear function of the columns. A small problem that falls short is finished by the dense solver."""
     fit = fit_features(problem, features, spec, start=start, progress=progress)
-    short = fit.solution.status == "precision" and graded.can_finish(problem)
+    best, short = fit.certified, fit.solution.status == "precision" and graded.can_finish(problem)
     if short and isinstance(features, ArrayFeatures):
-        finished = graded.finish(problem, KernelMatrix(features.X, Kernel("linear")), spec, fit.solution)
-        if better(fit.certified, finished) is finished:
-            alpha = problem.table_coefficients(finished.solution.sigma, features.shape[0])
-            coef = Blocks(features).weighted_sum(alpha)
-            return Fit(problem, finished.solution, finished.certificate, coef=coef)
-    return Fit(problem, fit.solution, fit.certificate, coef=fit.coef)
+        kernel = KernelMatrix(features.X, Kernel("linear"))
+        best = better(best, graded.finish(problem, kernel, spec, fit.solution))
+    return Fit(problem, best.solution, best.certificate, best.coef)
 
 
 def fit_table(
@@ -87,4 +84,4 @@ def fit_table(
         return Fit(problem, solution, certificate, coef, rough.map, rough.landmarks, rough.comparison)
     assert not isinstance(start, tuple)
     exact = fit_kernel(problem, kernel_matrix(table.X, spec.kernel), spec, start=start, progress=progress)
-    return Fit(problem, exact.solution, exact.certificate)
+    return Fit(problem, exact.solution, exact.certificate, exact.coef)

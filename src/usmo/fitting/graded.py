@@ -17,8 +17,8 @@ from usmo.core.arrays import Array, Index
 from usmo.core.problem import Problem
 from usmo.core.shards import LocalShards
 from usmo.core.solution import Solution
-from usmo.fitting.certify import Certified, certify, meets_tolerance
-from usmo.fitting.linear import SOLVER_GAP_SHARE
+from usmo.fitting.certify import Certified, meets_tolerance
+from usmo.fitting.linear import SOLVER_GAP_SHARE, certify_solution
 from usmo.fitting.specification import Specification
 from usmo.fitting.warm_up import compile_linear_solver
 from usmo.kernels.matrix import KernelMatrix
@@ -54,7 +54,7 @@ def finish(problem: Problem, kernel: KernelMatrix, spec: Specification, before: 
     solution = Solution(
         sigma, result.beta, np.zeros(problem.n), result.iterations, 0.0, result.history, "precision"
     )
-    certified = certify(problem, kernel, solution.continued_from(before), psd=True)
+    certified = certify_solution(problem, kernel, solution.continued_from(before), psd=True)
     if meets_tolerance(certified.certificate, certified.net_violation, spec.tol):
         return certified._replace(solution=replace(certified.solution, status="optimal"))
     return certified

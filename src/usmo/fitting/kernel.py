@@ -14,10 +14,10 @@ from usmo.core.arrays import Array
 from usmo.core.problem import Problem
 from usmo.core.solution import EvaluatedPoint, Solution
 from usmo.fitting import graded
-from usmo.fitting.certify import GAP_SHARE, Certified, better, certify, check_kernel, meets_tolerance
+from usmo.fitting.certify import GAP_SHARE, Certified, better, check_kernel, meets_tolerance
 from usmo.fitting.checkpoint import Checkpoint, problem_digest
 from usmo.fitting.estimate import expected_work
-from usmo.fitting.linear import fit_linear, fits_interior_point
+from usmo.fitting.linear import certify_solution, fit_linear, fits_interior_point
 from usmo.fitting.newton import fit_newton, suits_newton
 from usmo.fitting.specification import Specification
 from usmo.fitting.warm_up import compile_kernel_solvers
@@ -40,7 +40,7 @@ _USMO_CACHE = 200.0
 """Megabytes of the row cache of the paper's algorithm, and of the block solver if free memory is unknown."""
 
 _QP_GAP = 1e-6
-"""Relative gap above which the result of the QP library has the status "precision"."""
+"""Relative gap above which the result of the QP library has the status "precision", whatever the tolerance is."""
 
 COLUMN_SOLVERS = ("interior-point", "newton")
 """Solvers of the linear kernel, which work on the columns."""
@@ -144,8 +144,10 @@ def _by_columns(
 def _by_qp(problem: Problem, kernel: KernelMatrix, spec: Specification, psd: bool) -> Certified:
     if not psd:
         raise ValueError("solver='qp' needs a positive semidefinite kernel; 'blocks' and 'usmo' do not")
-    certified = certify(problem, kernel, qp.solve(problem, kernel, max_iter=spec.max_iter), psd)
-    if certified.solution.status == "optimal" and abs(certified.certificate.relative_gap) > _QP_GAP:
+    certified = certify_solution(problem, kernel, qp.solve(problem, kernel, max_iter=spec.max_iter), psd)
+    met = meets_tolerance(certified.certificate, certified.net_violation, spec.tol)
+    exact = abs(certified.certificate.relative_gap) <= _QP_GAP
+    if certified.solution.status == "optimal" and not (met and exact):
         return certified._replace(solution=replace(certified.solution, status="precision"))
     return certified
 
@@ -163,7 +165,7 @@ def _by_usmo(
             cache_size=cache_size, effort=effort(problem, psd), progress=progress,
         )  # fmt: skip
 
-    return solve_and_refine(solve, lambda s: certify(problem, kernel, s, psd), spec, start)
+    return solve_and_refine(solve, lambda s: certify_solution(problem, kernel, s, psd), spec, start)
 
 
 def _by_blocks(
@@ -187,18 +189,18 @@ def _by_blocks(
         kept = rows.kept
         return solution
 
-    def certify_solution(solution: Solution) -> Certified:
-        return certify(problem, kernel, solution, psd, kept)
+    def certify(solution: Solution) -> Certified:
+        return certify_solution(problem, kernel, solution, psd, kept)
 
     # a thread of BLAS that has finished spins for milliseconds: it would take a core from the threads over tiles
     with single_blas(), _expected(problem, kernel):
         if spec.checkpoint is None:
-            return solve_and_refine(solve, certify_solution, spec, start)
+            return solve_and_refine(solve, certify, spec, start)
         digest = problem_digest(problem, kernel)
         checkpoint = Checkpoint(spec.checkpoint, spec.checkpoint_seconds, digest, problem.n)
         with checkpoint.file:
             point, start = checkpoint.load() or (None, start)
-            return solve_and_refine(partial(solve, save=checkpoint.save), certify_solution, spec, start, point)
+            return solve_and_refine(partial(solve, save=checkpoint.save), certify, spec, start, point)
 
 
 def _b_part(problem: Problem, kernel: KernelMatrix) -> float:
@@ -248,8 +250,9 @@ def solve_and_refine(
         steps = spec.max_iter if spec.max_iter < 0 or solution is None else spec.max_iter - solution.iterations
         latest = solve(Attempt(start, point, tol, number, steps, limits.seconds_left))
         solution = latest if solution is None else latest.continued_from(solution)
-        solution, certificate, net_violation = certify(solution)
-        met = meets_tolerance(certificate, net_violation, spec.tol)
+        certified = certify(solution)
+        solution, net_violation = certified.solution, certified.net_violation
+        met = meets_tolerance(certified.certificate, net_violation, spec.tol)
         ended = solution.status in ("optimal", "precision")
         if ended and not met and number < _REFINEMENTS:
             number += 1
@@ -258,7 +261,7 @@ def solve_and_refine(
             continue
         if ended:
             solution = replace(solution, status="optimal" if met else "precision")
-        return Certified(solution, certificate, net_violation)
+        return certified._replace(solution=solution)
 
 
 def default_cache() -> float:

@@ -13,9 +13,10 @@ from usmo.core.certificate import Certificate
 from usmo.core.problem import Problem
 from usmo.core.shards import LocalShards, Shards
 from usmo.core.solution import PassRecord, Solution, Status
-from usmo.fitting.certify import Certified, certify_shards, meets_tolerance
+from usmo.fitting.certify import Certified, certify, certify_shards, meets_tolerance
 from usmo.fitting.specification import Specification
 from usmo.fitting.warm_up import compile_linear_solver
+from usmo.kernels.kept import KeptRows
 from usmo.kernels.matrix import KernelMatrix
 from usmo.kernels.row_blocks import ArrayFeatures, Features, column_means, largest_row
 from usmo.solvers import linear
@@ -46,7 +47,7 @@ class LinearFit:
     @property
     def certified(self) -> Certified:
         """The solution with its certificate, as fits with a kernel have them."""
-        return Certified(self.solution, self.certificate, self.net_violation)
+        return Certified(self.solution, self.certificate, self.net_violation, self.coef)
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,27 @@ def certify_linear(shards: Shards, result: LinearResult, centre: Array | None, t
         status = "precision"
     shift = 0.0 if centre is None else float(coef @ centre)
     return LinearModel(coef, beta - shift, certificate, result.iterations, result.history, status, net)
+
+
+def certify_solution(
+    problem: Problem, kernel: KernelMatrix, solution: Solution, psd: bool, kept: KeptRows | None = None
+) -> Certified:
+    """:func:`usmo.fitting.certify.certify`, or for the linear kernel the certificate of the weights of the columns.
+
+    Σα = 0 holds up to rounding only. Products of columns far from zero would multiply the rest, so they are centred,
+    and the model takes the weights that are certified here.
+    """
+    if kernel.kernel.name != "linear":
+        return certify(problem, kernel, solution, psd, kept)
+    features = ArrayFeatures(kernel.X)
+    centre = column_means(features)
+    shard = LinearShard(features, problem, centre)
+    coef = shard.weights(solution.sigma).sums[0]
+    shard.sigma = solution.sigma
+    shard.evaluate(coef)
+    shift = 0.0 if centre is None else float(coef @ centre)
+    beta, certificate, net = certify_shards(LocalShards(shard), solution.beta + shift, problem.total, True)
+    return Certified(replace(solution, G=shard.g_c + shift, beta=beta - shift), certificate, net, coef)
 
 
 def refuse_large(largest: float, total: float, n: int) -> None:

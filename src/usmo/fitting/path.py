@@ -42,7 +42,7 @@ def fit_path(table: Table, problems: list[Problem], spec: Specification) -> list
 def path_values(table: Table, fits: list[Fit], spec: Specification, rows: Index) -> Array:
     """f of each fit on some rows of the table, one line per fit."""
     beta = np.array([[fit.solution.beta] for fit in fits])
-    if spec.kernel is None:
+    if spec.kernel is None or spec.kernel.name == "linear":
         coef = np.stack([fit.coef for fit in fits if fit.coef is not None], axis=1)
         order = np.argsort(rows)
         values = np.empty((len(fits), len(rows)))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from usmo.core.arrays import Array
 
@@ -51,3 +52,15 @@ class Kernel:
         """The kernel and its parameters as text; a callable by its name."""
         name = self.name if isinstance(self.name, str) else getattr(self.name, "__qualname__", repr(self.name))
         return repr((name, self.gamma, self.degree, self.coef0))
+
+
+def checked_block(answer: Any, shape: tuple[int, int]) -> Array:
+    """The kernel values that a callable returned, dense; an error if they are no finite array of this shape."""
+    block = np.asarray(answer.toarray() if sparse.issparse(answer) else answer, dtype=np.float64)
+    finite = bool(np.isfinite(block).all())
+    if block.shape != shape or not finite:
+        raise ValueError(
+            f"kernel must return a finite array of shape {shape}, "
+            f"got shape {block.shape}" + ("" if finite else " with non-finite values")
+        )
+    return block

@@ -15,12 +15,14 @@ import numpy as np
 from scipy import sparse
 
 from usmo.core.arrays import Array, Index
-from usmo.kernels.kernel import Kernel
+from usmo.kernels.kernel import Kernel, checked_block
 from usmo.kernels.symmetric import add_panel, panels, symmetric_entries
 from usmo.kernels.tables import (
     TILE_BYTES,
     centred,
+    correct_near,
     rows_together,
+    squared_distances_from,
     squared_norms,
     tile_slices,
     varying_columns,
@@ -31,6 +33,10 @@ from usmo.system.work import advance
 
 _CENTRE_ABOVE = 4096.0
 """γ·max‖x‖² above which the expansion ‖x‖² + ‖y‖² - 2x·y loses more than 12 bits and rows are centred first."""
+
+_FAR_ABOVE = 2.0**24
+"""γ·max‖x‖² above which it loses more than 24 bits of centred rows, too: distances of near rows are then computed from
+their differences. gamma="scale" stays below on dense tables of fewer rows."""
 
 _FUSED_FROM = 2**16
 """Entries of an rbf block from which the compiled tiles are used. Below, loading them costs more than it saves."""
@@ -89,6 +95,7 @@ class KernelMatrix:
         self._dense_tiles = sparse.issparse(X) and worth_dense(X) and kernel.name != "precomputed"
         self._shift: Array | None = None
         self._norms: Array = np.empty(0)
+        self._far = False
         if kernel.name == "rbf":
             self._norms = squared_norms(X).astype(self.dtype)
             wide = self._norms.size and kernel.gamma * self._norms.max() > _CENTRE_ABOVE
@@ -96,6 +103,7 @@ class KernelMatrix:
                 self._shift = X.mean(axis=0, dtype=np.float64)
                 self.X = np.asarray(X, dtype=np.float64) - self._shift
                 self._norms = squared_norms(self.X)
+            self._far = bool(kernel.gamma * self._norms.max(initial=0.0) > _FAR_ABOVE)
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -279,8 +287,8 @@ class KernelMatrix:
 
     @property
     def has_tiles(self) -> bool:
-        """Whether large blocks are computed by the compiled tiles, which take dense rows and rbf only."""
-        return self.kernel.name == "rbf" and self._dense
+        """Whether large blocks are computed by the compiled tiles, which take dense rows not too far out, rbf only."""
+        return self.kernel.name == "rbf" and self._dense and not self._far
 
     def has_panels(self, members: int) -> bool:
         """Whether :meth:`product_panels` serves so many members, which it holds dense."""
@@ -339,27 +347,20 @@ class KernelMatrix:
     def _evaluate(self, A: Any, B: Any, norms: tuple[Array, Array] | None) -> Array:
         k = self.kernel
         if callable(k.name):
-            answer = k.name(A, B)
-            block = np.asarray(answer.toarray() if sparse.issparse(answer) else answer, dtype=np.float64)
-            if block.shape != (A.shape[0], B.shape[0]) or not np.isfinite(block).all():
-                raise ValueError(
-                    f"kernel must return a finite array of shape {(A.shape[0], B.shape[0])}, "
-                    f"got shape {block.shape}" + ("" if np.isfinite(block).all() else " with non-finite values")
-                )
-            return block
+            return checked_block(k.name(A, B), (A.shape[0], B.shape[0]))
         if k.name != "rbf":
             norms = None
-        if norms is not None and not sparse.issparse(A) and A.shape[0] * B.shape[0] >= _FUSED_FROM:
+        fuses = not self._far and not sparse.issparse(A) and A.shape[0] * B.shape[0] >= _FUSED_FROM
+        if norms is not None and fuses:
             return rbf_block(A, B, *norms, k.gamma)
         product = A @ B.T
         dots: Array = product.toarray() if sparse.issparse(product) else product
         if norms is not None:
-            dots *= -2.0
-            dots += norms[0][:, None]
-            dots += norms[1]
-            np.maximum(dots, 0.0, out=dots)
-            dots *= -k.gamma
-            return np.exp(dots, out=dots)
+            squares = squared_distances_from(dots, *norms)
+            if self._far:
+                correct_near(squares, A, B, norms, k.gamma)
+            squares *= -k.gamma
+            return np.exp(squares, out=squares)
         return k.of_products(dots)
 
 

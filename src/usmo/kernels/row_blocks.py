@@ -356,6 +356,11 @@ def column_means(features: Features) -> Array | None:
     return Blocks(features).weighted_sum(np.full(features.shape[0], 1.0 / features.shape[0]))
 
 
+def column_weights(features: Features, alpha: Array) -> Array:
+    """Σ alpha[i]·row i for coefficients with Σ = 0, without cancellation where columns are far from zero."""
+    return Blocks(features, centre=column_means(features)).weighted_sum(alpha)
+
+
 def largest_row(table: Blocks) -> float:
     """The largest squared norm of a row, infinity if it overflows."""
     norms = table.squared_norms()

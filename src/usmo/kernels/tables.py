@@ -22,6 +22,9 @@ from usmo.kernels.threads import over_tiles
 TILE_BYTES = 32 * 2**20
 """Largest temporary block: it fits the last-level cache of a desktop processor."""
 
+_VANISHING = 745.0
+"""exp(-t) is 0 in float64 for any larger t."""
+
 _CHUNK_BYTES = 2**18
 """Rows that are read once are read in chunks of this size as float64, which stay in the cache of a core."""
 
@@ -63,6 +66,29 @@ def squared_distances(X: Any, origin: float) -> Array:
     else:
         over_chunks(work, *X.shape)
     return out
+
+
+def squared_distances_from(products: Array, a2: Array, b2: Array) -> Array:
+    """‖a - b‖² = ‖a‖² + ‖b‖² - 2a·b, in the place of the products."""
+    products *= -2.0
+    products += a2[:, None]
+    products += b2
+    return np.maximum(products, 0.0, out=products)
+
+
+def correct_near(squares: Array, A: Any, B: Any, norms: tuple[Array, Array], gamma: float) -> None:
+    """Compute ‖a - b‖² anew, from a - b, where it may be small enough for exp(-γ‖a - b‖²) > 0.
+
+    ``squares`` holds ‖a‖² + ‖b‖² - 2a·b, whose rounding error is a share of ``norms``, ‖a‖² and ‖b‖².
+    """
+    reach = norms[0][:, None] + norms[1]
+    reach *= (A.shape[1] + 10.0) * float(np.finfo(squares.dtype).eps)
+    reach += _VANISHING / gamma
+    left, right = np.nonzero(squares <= reach)
+    width = A.shape[1] if not sparse.issparse(A) else 4 * (A.nnz // max(1, A.shape[0]) + 1)
+    for part in tile_slices(len(left), width):
+        i, j = left[part], right[part]
+        squares[i, j] = squared_norms(A[i] - B[j])
 
 
 def centred(X: Any, centre: Array, scale: float, dtype: Any, columns: Index | None = None) -> Array:

@@ -126,12 +126,12 @@ class ShardedDuals:
 
         After rounds without progress more are gathered: Newton steps are then worth their memory.
         """
+        self._return_hand()  # while the shards still know which rows they gave
         weight = float(self.shards.merge(NewtonShard.choose_near, beta, 0.0).sums[0])
         self.shards.merge(NewtonShard.choose_near, beta, kink_margin(slack, weight, self.norm, max(0, idle - 1)))
         self._gather(self.gathered * min(MORE, 4.0**idle))
 
     def _gather(self, most: float) -> None:
-        self._return_hand()
         if float(self.shards.merge(NewtonShard.chosen_entries).sums[0]) > most:
             return
         missing = self.missing()

@@ -43,6 +43,20 @@ def test_probabilities_sum_to_one_and_their_mean_is_near_the_share(fitted):
     np.testing.assert_allclose(chance.mean(axis=0), shares, atol=0.06)
 
 
+def test_rows_between_two_known_classes_are_not_taken_for_rows_of_none():
+    """Two normal classes that overlap and a third, far off, that nobody labelled: the true probability is known."""
+    rng = np.random.default_rng(0)
+    centres, shares = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 8.0]]), np.array([0.45, 0.45, 0.1])
+    kind = rng.choice(3, 1500, p=shares)
+    X = np.concatenate([centres[np.repeat([0, 1], 100)], centres[kind]]) + rng.normal(size=(1700, 2))
+    model = OpenSetPUSVC(priors=0.45).fit(X, np.repeat([0, 1, -1], [100, 100, 1500]))
+    density = shares * np.exp(-0.5 * ((X[200:, None] - centres) ** 2).sum(axis=2))
+    truth = density[:, -1] / density.sum(axis=1)
+    none = model.predict_proba(X[200:])[:, -1]
+    assert none.mean() == pytest.approx(truth.mean(), abs=0.1)
+    assert np.abs(none - truth).mean() < 0.15
+
+
 def test_each_class_has_its_own_prior_and_certificate(fitted):
     *_, model = fitted
     assert model.priors_.shape == (4,)

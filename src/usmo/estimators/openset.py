@@ -2,9 +2,12 @@
 
 A class k against the unlabelled rows is a PU problem with its own prior π_k: rows of k are labelled positives, and the
 other known classes take no part. The problems share the table, and so its kernel rows. Each problem yields p_k(x), the
-probability of k. A row has one class or none, so the odds o_k = p_k / (1 - p_k) give
+probability of k. A row has one class or none, so what they leave of 1 is the probability of none:
 
-    P(k | x) = o_k / (1 + Σ_j o_j),      P(none | x) = 1 / (1 + Σ_j o_j)
+    P(k | x) = p_k,      P(none | x) = 1 - Σ_j p_j
+
+Estimates may leave nothing. P(none | x) is then a small share of Π_j (1 - p_j), which orders such rows, and all are
+divided by their sum.
 """
 
 from __future__ import annotations
@@ -32,8 +35,8 @@ from usmo.fitting.classes import fit_classes
 from usmo.kernels.kernel import FORESTS
 from usmo.system.rollback import unchanged_on_failure
 
-_LARGEST = 1.0 - 1e-12
-"""A probability above this counts as this, so that its odds are finite."""
+_LEAST = 0.05
+"""Share of Π (1 - p_k) that the probability of "none of these" has at least."""
 
 UNLABELLED = -1
 """The number that marks unlabelled rows in y, as in :mod:`sklearn.semi_supervised`."""
@@ -184,9 +187,10 @@ class OpenSetPUSVC(Storable, MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         """The probability of each known class, and of none of them in the last column."""
         f = self.decision_function(X)
         own = [model.calibration_(f[:, k]) for k, model in enumerate(self.estimators_)]
-        p = np.minimum(np.column_stack(own), _LARGEST)
-        odds = np.column_stack([p / (1.0 - p), np.ones(len(p))])
-        return odds / odds.sum(axis=1, keepdims=True)
+        p = np.column_stack(own)
+        none = np.maximum(1.0 - p.sum(axis=1), _LEAST * np.prod(1.0 - p, axis=1))
+        chance = np.column_stack([p, none])
+        return chance / chance.sum(axis=1, keepdims=True)
 
     def predict(self, X: Any) -> np.ndarray:
         """The most likely known class of each row, or ``none_label``."""

@@ -27,7 +27,8 @@ class RampPUSVC(KernelPUClassifier):
     Minimises ``2π·mean_P ℓ(f) + mean_U ℓ(-f) - π + lam·‖f‖²`` with ``ℓ(z) = ½·max(0, min(2, 1 - z))`` by the
     concave-convex procedure, each convex step solved to ``tol``, from three starts. The problem is not convex: the
     result is the best of three local minima, and there is no certificate. The kernel matrix is held in memory, for at
-    most 12,000 rows.
+    most 12,000 rows. Both errors cost the same, so with few positives :class:`PUSVC` with its balanced costs is the
+    better choice.
 
     Parameters
     ----------

@@ -54,6 +54,7 @@ def mixed_table(X):
     columns |= {"gaps": [None if k % 5 == 0 else k / 3 for k in rows], "flag": [k % 2 == 0 for k in rows]}
     columns |= {"job": [["admin", "smith", "ü", None][k % 4] for k in rows], "same": ["a"] * len(X)}
     columns["day"] = [f"2020-01-{1 + k % 28:02d}" for k in rows]
+    columns["moment"] = [f"2020-02-{1 + k % 28:02d} {k % 23:02d}:30" if k % 7 else None for k in rows]
     return polars.DataFrame(columns)
 
 

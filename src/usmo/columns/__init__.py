@@ -2,6 +2,8 @@
 
     number, date    (x - mean) / scale, missing values at the median; dates are days since 1970-01-01; numbers with
                     heavy tails on a log scale first (:mod:`usmo.columns.tails`)
+    clock           of dates whose times of day differ: two more output columns, the hour of the day and the day of the
+                    week, standardised in the same way (:mod:`usmo.columns.clock`)
     boolean         0 or 1, missing values at the more frequent one
     category        one output column per value: 1/√2 in the column of the row's value, 0 in the others
     missing         one more output column, 1 where the value is missing (1/√2 for a category), if the training

@@ -228,7 +228,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.array([schema["name"] for schema in self.columns_], dtype=object)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the output columns: "age", "age=(missing)", "job=admin".
+        """Names of the output columns: "age", "age=(missing)", "job=admin", "start (hour)", "start (weekday)".
 
         ``input_features`` are names for the columns of a matrix; those of a data frame are its own.
         """
@@ -282,7 +282,8 @@ def _csr(entries: Iterator[Entries], schemas: list[Schema], n_rows: int) -> Any:
 def _is_sparse(columns: list[Schema]) -> bool:
     """Whether there is text, or the output has many columns and few non-zeros.
 
-    A row has one non-zero in the output of every column, one more if a number is missing, and all of a vector.
+    A row has one non-zero in the output of every column, one more if a number is missing, and all of a vector and of
+    a clock.
     """
     if any(schema["kind"] == "text" for schema in columns):
         return True
@@ -290,4 +291,5 @@ def _is_sparse(columns: list[Schema]) -> bool:
     used = [schema for schema in columns if schema["kind"] != "ignored"]
     filled = len(used) + sum(1 for schema in used if schema["kind"] != "category" and schema.get("missing"))
     filled += sum(width(schema) for schema in used if schema["kind"] == "vector")
+    filled += sum(len(schema.get("clock", [])) for schema in used)
     return n_output > _SPARSE_WIDTH and filled <= _SPARSE_SHARE * n_output

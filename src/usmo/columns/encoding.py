@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from usmo.columns.clock import clock_columns
 from usmo.columns.frames import ColumnValues, FrameView, as_text
 from usmo.columns.scaling import standardise
 from usmo.columns.schema import Schema, number_rows, raise_together, width
@@ -90,7 +91,7 @@ def _block(schema: Schema, values: ColumnValues, view: FrameView, unknown: str) 
 def _number_entries(
     columns: list[tuple[str, np.ndarray]], schemas: dict[str, Schema], firsts: dict[str, int], view: FrameView
 ) -> Iterator[Entries]:
-    """Standardised numbers, and ones where they are missing."""
+    """Standardised numbers, the clocks of dates, and ones where a number or date is missing."""
     X = number_rows([name for name, _ in columns], [numbers for _, numbers in columns], view)
     used = [schemas[name] for name, _ in columns]
     median, mean, scale, tail = (
@@ -106,8 +107,13 @@ def _number_entries(
         )
     first = np.array([firsts[name] for name, _ in columns])
     yield np.tile(np.arange(X.shape[1]), len(X)), np.repeat(first, X.shape[1]), out.ravel()
+    clocks = [clock_columns(schema.get("clock", []), days) for schema, days in zip(used, X, strict=True)]
+    for start, clock in zip(first.tolist(), clocks, strict=True):
+        for column, values in enumerate(clock, start + 1):
+            yield np.arange(len(values)), np.full(len(values), column), values
     gaps, rows = np.nonzero(missing & np.array([[schema["missing"]] for schema in used]))
-    yield rows, first[gaps] + 1, np.ones(len(rows))
+    after = first + 1 + [len(clock) for clock in clocks]
+    yield rows, after[gaps], np.ones(len(rows))
 
 
 def _numbers(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from usmo.columns.clock import clock_of
 from usmo.columns.frames import ColumnValues, FrameView, as_text
 from usmo.columns.ids import ID_ROWS, ID_SHARE, id_reason, is_postal
 from usmo.columns.scaling import scaling
@@ -214,6 +215,8 @@ def _number_schemas(columns: list[_Numeric], view: FrameView, problems: list[str
                     "unread": list(found.unread), "n_unread": found.n_unread, "tail": tails[i],
                 }
             )  # fmt: skip
+            if values.kind == "date" and (clock := clock_of(X[i])):
+                schemas[-1]["clock"] = clock
     return schemas
 
 
@@ -303,6 +306,7 @@ def output_names(schema: Schema) -> list[str]:
         return [f"{name}[{i}]" for i in range(len(schema["mean"]))]
     if schema["kind"] == "category":
         names = [f"{name}={category}" for category in schema["categories"] + ["(other)"] * schema["other"]]
+    names += [f"{name} ({own['part']})" for own in schema.get("clock", [])]
     return names + [f"{name}=(missing)"] * schema["missing"]
 
 
@@ -326,6 +330,7 @@ def summary_line(schema: Schema) -> str:
         return f"{name}: {kept + schema['other']} categories{rest}{gaps}"
     filling = f"median {schema['median']:g}"
     if kind == "date":
+        kind = "date and time of day" if "clock" in schema else kind
         filling = f"median {np.datetime64(int(schema['median'] // 1), 'D')}"
     elif kind == "boolean":
         filling = "true" if schema["median"] else "false"

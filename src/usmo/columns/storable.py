@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from usmo.columns.clock import PARTS
 from usmo.columns.encoder import TableEncoder
 from usmo.columns.schema import KINDS, width
 from usmo.columns.vectors import MOST_NUMBERS
@@ -53,6 +54,9 @@ _NUMBERS = {
 }  # fmt: skip
 _DAY = number(-2e8, 2e8)
 """Days since 1970 that a column of dates can hold: microseconds in 64 bits."""
+
+_PART = {"part": _TEXT, "median": number(), "mean": number(), "scale": number(0)}
+"""The fields of a part of the clock of a column of dates (:mod:`usmo.columns.clock`)."""
 
 _METHOD = Rule("tfidf or hash", lambda value, sizes: isinstance(value, str) and value in ("tfidf", "hash"))
 _IDF = array(
@@ -129,6 +133,8 @@ def _check_schema(owner: str, schema: Any) -> None:
     fields = _FIELDS.get(kind) if isinstance(kind, str) else None
     need(fields, f"{owner} must be the schema of a column, of the kind {', '.join(_FIELDS)}")
     assert fields is not None
+    if kind == "date" and "clock" in schema:
+        fields = {**fields, "clock": instance(list)}
     need(set(schema) == set(fields), f"{owner} must have the fields {', '.join(fields)}, as a {kind} has")
     sizes: dict[str, int] = {}
     for name, rule in fields.items():
@@ -137,6 +143,7 @@ def _check_schema(owner: str, schema: Any) -> None:
         need(schema["notation"][:1] in (".", ","), f"{owner}.notation must be a decimal mark and a unit")
     if kind == "date":
         need(schema["notation"] in FORMATS, f"{owner}.notation must be one of {', '.join(FORMATS)}")
+        _check_clock(f"{owner}.clock", schema.get("clock"))
     if kind == "vector":
         need(0 < sizes["numbers"] <= MOST_NUMBERS, f"{owner} must be of 1 to {MOST_NUMBERS:,} numbers")
     if kind == "text" and not schema["joined"]:
@@ -146,6 +153,20 @@ def _check_schema(owner: str, schema: Any) -> None:
     elif kind == "text":
         good = is_vocabulary(schema["terms"]) and sizes["terms"] == len(schema["terms"])
         need(good, f"{owner}.terms must be sorted words and pairs of words, each once and with an idf")
+
+
+def _check_clock(owner: str, clock: list[Any] | None) -> None:
+    """Require the parts of a clock, each at most once and in their order; dates without times have no clock."""
+    if clock is None:
+        return
+    for i, own in enumerate(clock):
+        good = isinstance(own, dict) and set(own) == set(_PART)
+        need(good, f"{owner}[{i}] must have the fields {', '.join(_PART)}")
+        for name, rule in _PART.items():
+            check_attribute(f"{owner}[{i}]", name, own[name], rule, {})
+    parts = [own["part"] for own in clock]
+    known = parts and parts == [part for part in PARTS if part in parts]
+    need(known, f"{owner} must have one or more of the parts {', '.join(PARTS)}, each once and in this order")
 
 
 register(

@@ -89,14 +89,13 @@ class PriorEstimator(BaseEstimator):
         sizes = [effective_size(weight[mask], counts) for mask in masks[:2]]
         if min(sizes) < 2:
             raise ValueError(
-                'prior="estimate" needs at least 2 labelled positives and 2 unlabelled rows of positive weight, got '
-                f"{sizes[0]:g} and {sizes[1]:g}; give prior as a number in (0, 1) instead"
+                "the estimate of the prior needs at least 2 labelled positives and 2 unlabelled rows of positive "
+                f"weight, got {sizes[0]:g} and {sizes[1]:g}"
             )
         group = group_codes(groups, X.shape[0])
         if group is not None and self._fold_count():
             labelled, unlabelled = (group[mask] for mask in masks[:2])
-            advice = "give prior as a number in (0, 1)"
-            check_divisible(labelled, unlabelled, self._fold_count(), 'prior="estimate"', advice)
+            check_divisible(labelled, unlabelled, self._fold_count(), "the estimate of the prior")
         if self._uses_negatives and np.count_nonzero(masks[2]) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 known negatives (-1 in y), got "

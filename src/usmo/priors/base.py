@@ -34,7 +34,10 @@ MOST_ROWS = 20_000
 
 
 class PriorEstimator(BaseEstimator):
-    """Estimator of the prior; subclasses implement ``_estimate`` (π_U and its diagnostics) and ``_interval``.
+    """Base class of all estimators of the prior: checks, the scenario and the fitted attributes.
+
+    A subclass has the parameters ``scenario``, ``level`` and ``random_state``, and implements ``_estimate`` (π_U and
+    its diagnostics) and ``_interval``.
 
     Attributes
     ----------
@@ -45,7 +48,10 @@ class PriorEstimator(BaseEstimator):
         over bootstrap draws. It covers sampling error only: if the method's assumption fails (often: that some
         region holds positives only), the true prior may lie outside.
     diagnostics_ : dict
-        ``prior_unlabelled`` (π_U) and intermediate results of the method.
+        ``prior_unlabelled`` (π_U), ``interval_unlabelled`` and intermediate results of the method.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has column names.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012

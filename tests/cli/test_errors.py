@@ -145,7 +145,7 @@ TABLES = {
                                 "--propensity-column e --scenario censored --prior 0.6 --lam 1",
                                 "leave --prior estimate, got --prior 0.6"),
     "parameter with double quotes": ({"t.csv": b"g,a,known\n" + 5 * b"v,1,yes\nw,2,\n"}, f"{RANK} --group-column g",
-                                     "usmo: --prior estimate .*; give --prior as a number"),
+                                     "usmo: the estimate .*; give --prior as a number .* instead of --prior estimate"),
     "prior of one positive": ({"t.csv": table(known=1)}, "prior t.csv --label-column known --positive yes",
                               "usmo: the estimate needs at least 2 labelled positives .* got 1 and 59$"),
     "lambda of one positive": ({"t.csv": table(known=1)}, "select t.csv --label-column known --positive yes "

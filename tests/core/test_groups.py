@@ -87,6 +87,8 @@ def test_one_group_of_a_kind_is_refused_and_few_groups_are_told():
         check_divisible(one, many, 3, "lam", "give lam")
     with pytest.raises(ValueError, match="5 groups with labelled positives and 1 with unlabelled rows; give lam"):
         check_divisible(many, one, 3, "lam", "give lam")
+    with pytest.raises(ValueError, match=r"and 1 with unlabelled rows$"):
+        check_divisible(many, one, 3, "lam")
     with pytest.warns(UserWarning, match=r"lam uses 2 folds instead of 3: the table has 2 groups"):
         check_divisible(many % 2, many, 3, "lam", "give lam")
 

@@ -193,8 +193,10 @@ def test_one_group_of_positives_is_refused_where_rows_are_divided_and_two_make_t
     X, y, group = grouped_table()
     one = np.where(y == 1, 99, group)
     with pytest.raises(
-        ValueError, match=r'prior="estimate" divides the rows by groups .* got 1 group with labelled'
+        ValueError, match=r"^the estimate of the prior divides the rows by groups .* got 1 group with labelled"
     ):
+        PUSVC().fit(X, y, groups=one)
+    with pytest.raises(ValueError, match=r'rows; give prior as a number in \(0, 1\) instead of prior="estimate"$'):
         PUSVC().fit(X, y, groups=one)
     with pytest.raises(ValueError, match=r"needs at least 2 of either kind, got 1 group .*; give lam as a number"):
         PUSVC(0.4, lam="cv").fit(X, y, groups=one)

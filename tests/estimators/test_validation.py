@@ -103,7 +103,8 @@ def test_other_bad_calls_are_refused(table):
     with pytest.raises(ValueError, match=r"X must be a square kernel matrix .* got shape \(180, 4\)"):
         PUSVC(0.4, kernel="precomputed").fit(X, y)
     with pytest.raises(
-        ValueError, match=r"needs at least 2 labelled positives and 2 unlabelled rows.*, got 1 and 2"
+        ValueError,
+        match=r"needs at least 2 labelled positives and 2 unlabelled rows.*, got 1 and 2; give prior as a number",
     ):
         PUSVC().fit([[0.0], [1.0], [2.0]], [0, 0, 1])
     with pytest.raises(ValueError, match="the kernel overflows"):

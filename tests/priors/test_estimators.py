@@ -132,6 +132,15 @@ def test_wide_sparse_tables_are_scored_by_their_rows():
     assert model.prior_ < 0.2  # 35 of 575 rows, 0.06
 
 
+@pytest.mark.parametrize("groups", [None, [0, 0, 1, 2, 3]])
+def test_an_error_of_an_estimator_does_not_name_parameters_of_a_classifier(groups):
+    y = [1, 1, 0, 0, 0] if groups else [1, 0, 0, 0, 0]
+    with pytest.raises(ValueError, match=r"^the estimate of the prior .* at least 2 .*, got 1 [\w ]+$") as raised:
+        ESTIMATORS["consensus"]().fit(np.arange(10.0).reshape(5, 2), y, groups=groups)
+    assert "prior=" not in str(raised.value)
+    assert "give prior" not in str(raised.value)
+
+
 def test_a_failed_fit_leaves_the_estimate_of_the_last():
     rng = np.random.default_rng(0)
     y = np.arange(60) < 20

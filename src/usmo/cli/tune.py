@@ -53,7 +53,7 @@ def prior(
             return
         estimates: dict[str, dict[str, Any]] = {}
         for name in names:
-            with messages.during_fit(), _without_advice('prior="estimate"', "the estimate"):
+            with messages.during_fit(), _without_advice("the estimate of the prior", "the estimate"):
                 value, interval = _estimated(name, task, scenario, seed)
             estimates[name] = {"prior": value, "interval": list(interval)}
             messages.say(f"{name} is done")

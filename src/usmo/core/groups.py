@@ -37,17 +37,18 @@ def group_codes(groups: Any, n: int) -> Index | None:
     return np.unique(values, return_inverse=True)[1].astype(np.intp)
 
 
-def check_divisible(labelled: Index, unlabelled: Index, folds: int, what: str, advice: str) -> None:
+def check_divisible(labelled: Index, unlabelled: Index, folds: int, what: str, advice: str = "") -> None:
     """Refuse to divide rows whose labelled positives, or unlabelled rows, are all of one group.
 
     ``labelled`` and ``unlabelled`` are the groups of these rows. There are at most as many folds as groups with rows of
-    either kind; a warning says so if that is fewer than asked for.
+    either kind; a warning says so if that is fewer than asked for. ``advice`` ends the error.
     """
     counts = len(np.unique(labelled)), len(np.unique(unlabelled))
     found = f"{quantity(counts[0], 'group')} with labelled positives and {counts[1]} with unlabelled rows"
     if min(counts) < 2:
         raise ValueError(
-            f"{what} divides the rows by groups and needs at least 2 of either kind, got {found}; {advice}"
+            f"{what} divides the rows by groups and needs at least 2 of either kind, got {found}"
+            + (f"; {advice}" if advice else "")
         )
     if min(counts) < folds:
         caller.warn(

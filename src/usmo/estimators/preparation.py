@@ -238,12 +238,20 @@ def choose(table: Table, spec: Specification, prior: Any, lam: Any) -> Choices:
     if table.propensity is not None:
         value, interval = table.implied_prior, None
     else:
-        value, interval = (float(prior), None) if prior != "estimate" else estimate_prior(table, spec)
+        value, interval = (float(prior), None) if prior != "estimate" else _needed_prior(table, spec)
     if lam != "cv":
         return Choices(value, default_lam(table, spec) if lam == "auto" else float(lam), interval)
     announce(LAMBDA)
     selection = select(table, spec, value, seed=spec.seed)
     return Choices(value, selection.lam, interval, selection)
+
+
+def _needed_prior(table: Table, spec: Specification) -> tuple[float, tuple[float, float]]:
+    """The estimate for a fit. An error also says what the fit takes instead."""
+    try:
+        return estimate_prior(table, spec)
+    except ValueError as error:
+        raise ValueError(f'{error}; give prior as a number in (0, 1) instead of prior="estimate"') from error
 
 
 def check_prior(prior: float, table: Table, scenario: str) -> None:

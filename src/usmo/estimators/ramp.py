@@ -39,9 +39,9 @@ class RampPUSVC(KernelPUClassifier):
     gamma : {"scale", "auto"} or float, default="scale"
     degree : float, default=3
     coef0 : float, default=0.0
+    scenario : {"case-control", "censored"}, default="case-control"
     threshold : "prior" or float, default="prior"
         As for :class:`PUSVC`; 0.0 is the rule of the paper.
-    scenario : {"case-control", "censored"}, default="case-control"
     tol : float, default=1e-3
         Largest violation of the optimality conditions of a convex step.
     max_iter : int, default=100

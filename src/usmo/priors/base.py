@@ -34,7 +34,10 @@ MOST_ROWS = 20_000
 
 
 class PriorEstimator(BaseEstimator):
-    """Estimator of the prior; subclasses implement ``_estimate`` (π_U and its diagnostics) and ``_interval``.
+    """Base class of all estimators of the prior: checks, the scenario and the fitted attributes.
+
+    A subclass has the parameters ``scenario``, ``level`` and ``random_state``, and implements ``_estimate`` (π_U and
+    its diagnostics) and ``_interval``.
 
     Attributes
     ----------
@@ -45,7 +48,10 @@ class PriorEstimator(BaseEstimator):
         over bootstrap draws. It covers sampling error only: if the method's assumption fails (often: that some
         region holds positives only), the true prior may lie outside.
     diagnostics_ : dict
-        ``prior_unlabelled`` (π_U) and intermediate results of the method.
+        ``prior_unlabelled`` (π_U), ``interval_unlabelled`` and intermediate results of the method.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has column names.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
@@ -89,14 +95,13 @@ class PriorEstimator(BaseEstimator):
         sizes = [effective_size(weight[mask], counts) for mask in masks[:2]]
         if min(sizes) < 2:
             raise ValueError(
-                'prior="estimate" needs at least 2 labelled positives and 2 unlabelled rows of positive weight, got '
-                f"{sizes[0]:g} and {sizes[1]:g}; give prior as a number in (0, 1) instead"
+                "the estimate of the prior needs at least 2 labelled positives and 2 unlabelled rows of positive "
+                f"weight, got {sizes[0]:g} and {sizes[1]:g}"
             )
         group = group_codes(groups, X.shape[0])
         if group is not None and self._fold_count():
             labelled, unlabelled = (group[mask] for mask in masks[:2])
-            advice = "give prior as a number in (0, 1)"
-            check_divisible(labelled, unlabelled, self._fold_count(), 'prior="estimate"', advice)
+            check_divisible(labelled, unlabelled, self._fold_count(), "the estimate of the prior")
         if self._uses_negatives and np.count_nonzero(masks[2]) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 known negatives (-1 in y), got "

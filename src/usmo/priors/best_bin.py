@@ -22,32 +22,45 @@ from usmo.priors.scores import ScorePrior, share_at_least
 
 
 class BestBin(ScorePrior):
-    """Best-bin estimate of the prior, with its bound.
+    """The best bin, from the top of the ranking: for tables with a region of positives only; else an upper bound.
+
+    With q_P and q_U the shares of P and U scored at least t, the estimate is q_U/q_P at the threshold t* where this
+    ratio, with a bound on its sampling error added, is least (:mod:`usmo.priors.best_bin`). ``python -m
+    benchmarks.prior_scores`` compares the default ``classifier`` with others.
 
     Parameters
     ----------
-    scenario : {"case-control", "censored"}
-        What ``prior_`` refers to: the unlabelled rows, or the positives and the unlabelled rows together.
-    classifier : classifier or None
-        Scores the rows; see :class:`usmo.priors.ScorePrior`. ``python -m benchmarks.prior_scores`` compares the
-        default with others.
-    folds : int
-        Number of folds for the held-out scores.
-    repeats : int or None
-        Divisions into folds over which the estimate is averaged; None is by the number of rows.
-    gamma : float
-        Weight of the bound in the choice of t*.
-    level : float
+    scenario : {"case-control", "censored"}, default="case-control"
+        What the prior refers to: the unlabelled rows, or all rows.
+    classifier : estimator, default=None
+        Scores the rows: any scikit-learn classifier with ``decision_function`` or ``predict_proba``. None is a logistic
+        regression on radial features of the standardised table, or on the rows of a sparse table of at least 1,000
+        columns.
+    folds : int, default=5
+        Folds of the held-out scores.
+    repeats : int, default=None
+        Divisions into folds, each with its own landmarks; the estimate is the mean over them. None is twelve up to
+        2,000 rows, fewer for more rows, and one above 12,000.
+    gamma : float, default=0.01
+        The bound counts 1 + ``gamma`` times in the choice of t*.
+    level : float, default=0.9
         Probability 1 - δ with which the bounds on q_U and q_P hold, and therefore the interval.
-    random_state : int or None
-        Seed of the fold assignment; None is 0.
+    random_state : int, default=0
+        Seed; None is 0, so that estimates are reproducible.
 
     Attributes
     ----------
-    prior_, diagnostics_ : as in :class:`usmo.priors.base.PriorEstimator`
+    prior_ : float
+        The estimate, strictly between 0 and 1.
     interval_ : tuple of float
         Bounds on q_U/q_P at t*. The upper end bounds π; the lower end does so only if the top of the ranking holds
         positives only.
+    diagnostics_ : dict
+        ``prior_unlabelled`` and ``interval_unlabelled``, estimate and interval of the share among the unlabelled rows;
+        ``threshold`` (t*), ``share_positive`` (q_P) and ``share_unlabelled`` (q_U).
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has column names.
 
     References
     ----------

@@ -33,7 +33,9 @@ def consensus(sample: Sample) -> tuple[float, dict[str, Any]]:
 
 
 class Consensus(BootstrappedScorePrior):
-    """Mean of the best-bin and the saturation estimate: what ``prior="estimate"`` uses.
+    """The default, for labels at random: the mean of best bin and saturation, which ``prior="estimate"`` uses.
+
+    The two are :class:`usmo.priors.BestBin` and :class:`usmo.priors.Saturation`.
 
     The interval covers both estimates, the credible interval of the saturation model and the bootstrap interval of
     the mean. Its ends also allow for what these assume. Above: the best bin may be too small by chance, since it is
@@ -41,15 +43,41 @@ class Consensus(BootstrappedScorePrior):
     tell; the lower end is multiplied by the ``separation`` of the classes below that region, 1 if they are apart and
     0 if the scores tell nothing.
 
-    Parameters as for :class:`usmo.priors.ScorePrior`, and
-
-    n_bootstrap : int
-        Bootstrap draws of the scores of P and U for the interval.
+    Parameters
+    ----------
+    scenario : {"case-control", "censored"}, default="case-control"
+        What the prior refers to: the unlabelled rows, or all rows.
+    classifier : estimator, default=None
+        Scores the rows: any scikit-learn classifier with ``decision_function`` or ``predict_proba``. None is a logistic
+        regression on radial features of the standardised table, or on the rows of a sparse table of at least 1,000
+        columns.
+    folds : int, default=5
+        Folds of the held-out scores.
+    repeats : int, default=None
+        Divisions into folds, each with its own landmarks; the estimate is the mean over them. None is twelve up to
+        2,000 rows, fewer for more rows, and one above 12,000.
+    level : float, default=0.9
+        Probability of the interval.
+    n_bootstrap : int, default=20
+        Bootstrap draws of the scores for the interval; below 2 the interval has only its other parts.
+    random_state : int, default=0
+        Seed; None is 0, so that estimates are reproducible.
 
     Attributes
     ----------
+    prior_ : float
+        The estimate, strictly between 0 and 1.
+    interval_ : tuple of float
+        It covers both estimates, their sampling error, and what their assumption leaves open, as told above.
+    diagnostics_ : dict
+        ``prior_unlabelled`` and ``interval_unlabelled``, estimate and interval of the share among the unlabelled rows;
+        ``best_bin`` and ``saturation``, the two estimates of it; ``threshold``, ``share_positive`` and
+        ``share_unlabelled`` of the best bin; ``separation``, the factor of the lower end.
     identified_ : bool
         Whether the table determines the prior: the interval of the share among the unlabelled rows is at most 0.5 wide.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has column names.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Any:

@@ -33,7 +33,7 @@ _COMPONENTS = 5
 
 
 class Grouped(BootstrappedScorePrior):
-    """Sum of the estimates for groups of the labelled positives, for labels at random only within groups.
+    """The sum of an estimate for each group of labelled positives: for labels at random only within groups.
 
     The groups are the components of a Gaussian mixture on the first five principal components of the labelled
     positives. BIC chooses their number: at most ``most_groups``, and at most one per 20 labelled positives. The
@@ -43,15 +43,40 @@ class Grouped(BootstrappedScorePrior):
     The interval has the sampling error of the scores only, unlike that of :class:`usmo.priors.Consensus`. Where classes
     overlap it is too narrow: on 17 tables it contains the true prior in half of the cases.
 
-    Parameters as for :class:`usmo.priors.Consensus`, and
-
-    most_groups : int
-        Most groups.
+    Parameters
+    ----------
+    scenario : {"case-control", "censored"}, default="case-control"
+        What the prior refers to: the unlabelled rows, or all rows.
+    classifier : estimator, default=None
+        Scores the rows: any scikit-learn classifier with ``decision_function`` or ``predict_proba``. None is a logistic
+        regression on radial features of the standardised table, or on the rows of a sparse table of at least 1,000
+        columns.
+    folds : int, default=5
+        Folds of the held-out scores.
+    repeats : int, default=None
+        Divisions into folds, each with its own landmarks; the estimate is the mean over them. None is twelve up to
+        2,000 rows, fewer for more rows, and one above 12,000.
+    most_groups : int, default=5
+        Most groups of labelled positives.
+    level : float, default=0.9
+        Probability of the interval.
+    n_bootstrap : int, default=20
+        Bootstrap draws for the interval; below 2 the interval is the estimate alone.
+    random_state : int, default=0
+        Seed; None is 0, so that estimates are reproducible.
 
     Attributes
     ----------
+    prior_ : float
+        The estimate, strictly between 0 and 1.
+    interval_ : tuple of float
+        Normal interval from the standard deviation over bootstrap draws: sampling error only.
     diagnostics_ : dict
-        Also ``groups``, the estimates of the groups.
+        ``prior_unlabelled`` and ``interval_unlabelled``, estimate and interval of the share among the unlabelled rows;
+        ``groups``, the estimates of the groups.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has column names.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012

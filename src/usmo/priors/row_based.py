@@ -41,10 +41,36 @@ class RowPrior(BootstrappedPrior):
 
 
 class PenalisedL1(RowPrior):
-    """The θ that minimises a penalised L1 distance between θ·p_P and p_U.
+    """Penalised L1 distance, without a classifier: a published method for comparisons, often far off.
 
-    With Gaussian functions φ centred at random rows of U, β(θ) = θ·mean_P φ - mean_U φ and α = max(0, β)/λ, the
-    distance is αᵀβ - θ + 1. Width and λ are chosen for each θ: those with the least -αᵀβ on held-out folds.
+    The estimate is the θ that minimises a penalised L1 distance between θ·p_P and p_U. With Gaussian functions φ
+    centred at random rows of U, β(θ) = θ·mean_P φ - mean_U φ and α = max(0, β)/λ, the distance is αᵀβ - θ + 1.
+    Width and λ are chosen for each θ: those with the least -αᵀβ on held-out folds. At most 2,000 rows of P and of U
+    are used.
+
+    Parameters
+    ----------
+    scenario : {"case-control", "censored"}, default="case-control"
+        What the prior refers to: the unlabelled rows, or all rows.
+    level : float, default=0.9
+        Probability of the interval.
+    n_bootstrap : int, default=10
+        Bootstrap draws for the interval; below 2 the interval is the estimate alone.
+    random_state : int, default=0
+        Seed; None is 0, so that estimates are reproducible.
+
+    Attributes
+    ----------
+    prior_ : float
+        The estimate, strictly between 0 and 1.
+    interval_ : tuple of float
+        Normal interval from the standard deviation over bootstrap draws: sampling error only.
+    diagnostics_ : dict
+        ``prior_unlabelled`` and ``interval_unlabelled``, estimate and interval of the share among the unlabelled rows;
+        ``width`` and ``regularisation`` (λ) at the estimate.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has column names.
 
     References
     ----------
@@ -102,12 +128,37 @@ class PenalisedL1(RowPrior):
 
 
 class KernelMean(RowPrior):
-    """KM2: how far the kernel mean of U can move away from that of P and still be the mean of a distribution.
+    """KM2, from distances between rows, without a classifier: a published method for small tables.
 
-    d(λ) is the distance of λ·φ(U) + (1-λ)·φ(P) from the convex hull of the rows' images; it is about 0 up to
-    λ = 1/(1-π). The estimate takes the λ at which the slope of d passes 0.8·d'(1.05) + 0.2·‖φ(U) - φ(P)‖, and
-    π = (λ-1)/λ. The kernel is Gaussian; of five widths around the median distance, the one with the greatest
-    ‖φ(U) - φ(P)‖ is taken. The kernel matrix is dense, so at most 400 rows of P and of U are used.
+    It asks how far the kernel mean of U can move away from that of P and still be the mean of a distribution. d(λ) is
+    the distance of λ·φ(U) + (1-λ)·φ(P) from the convex hull of the rows' images; it is about 0 up to λ = 1/(1-π).
+    The estimate takes the λ at which the slope of d passes 0.8·d'(1.05) + 0.2·‖φ(U) - φ(P)‖, and π = (λ-1)/λ.
+    The kernel is Gaussian; of five widths around the median distance, the one with the greatest ‖φ(U) - φ(P)‖ is
+    taken. The kernel matrix is dense, so at most 400 rows of P and of U are used.
+
+    Parameters
+    ----------
+    scenario : {"case-control", "censored"}, default="case-control"
+        What the prior refers to: the unlabelled rows, or all rows.
+    level : float, default=0.9
+        Probability of the interval.
+    n_bootstrap : int, default=10
+        Bootstrap draws for the interval; below 2 the interval is the estimate alone.
+    random_state : int, default=0
+        Seed; None is 0, so that estimates are reproducible.
+
+    Attributes
+    ----------
+    prior_ : float
+        The estimate, strictly between 0 and 1.
+    interval_ : tuple of float
+        Normal interval from the standard deviation over bootstrap draws: sampling error only.
+    diagnostics_ : dict
+        ``prior_unlabelled`` and ``interval_unlabelled``, estimate and interval of the share among the unlabelled rows;
+        ``slope``, the threshold on the slope of d, and ``distance``, ‖φ(U) - φ(P)‖.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has column names.
 
     References
     ----------
@@ -175,12 +226,37 @@ def _on_simplex(v: Array) -> Array:
 
 
 class Tice(RowPrior):
-    """TIcE: a tree searches for regions with many labels; each gives a lower bound of the label frequency c.
+    """TIcE, from regions that a tree finds, without a classifier: for positives that a few columns tell apart.
 
-    In a region with T rows, L of them labelled, c ≥ L/T - √(c(1-c)(1-δ)/(δT)) holds with probability 1-δ;
-    δ = max(0.025, 1/(1+0.004·n)). One fold grows the tree, the other rows give its best bound; the bounds of five
-    folds are averaged, and a second pass uses the c of the first. The share of positives among all rows is
-    labelled/(c·n).
+    The tree searches for regions with many labels; each gives a lower bound of the label frequency c. In a region with
+    T rows, L of them labelled, c ≥ L/T - √(c(1-c)(1-δ)/(δT)) holds with probability 1-δ; δ = max(0.025, 1/(1+0.004·n)).
+    One fold grows the tree, the other rows give its best bound; the bounds of five folds are averaged, and a second
+    pass uses the c of the first. The share of positives among all rows is labelled/(c·n). At most 2,000 rows of P and
+    of U are used.
+
+    Parameters
+    ----------
+    scenario : {"case-control", "censored"}, default="case-control"
+        What the prior refers to: the unlabelled rows, or all rows.
+    level : float, default=0.9
+        Probability of the interval.
+    n_bootstrap : int, default=10
+        Bootstrap draws for the interval; below 2 the interval is the estimate alone.
+    random_state : int, default=0
+        Seed; None is 0, so that estimates are reproducible.
+
+    Attributes
+    ----------
+    prior_ : float
+        The estimate, strictly between 0 and 1.
+    interval_ : tuple of float
+        Normal interval from the standard deviation over bootstrap draws: sampling error only.
+    diagnostics_ : dict
+        ``prior_unlabelled`` and ``interval_unlabelled``, estimate and interval of the share among the unlabelled rows;
+        ``label_frequency``, the estimate of c.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has column names.
 
     References
     ----------

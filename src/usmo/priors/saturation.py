@@ -23,9 +23,40 @@ _SURE = 0.01
 
 
 class Saturation(ScorePrior):
-    """Posterior median of π if the probability of being positive is a sigmoid of the rank of the held-out score.
+    """The share that a curve over the whole ranking implies: for labels at random and classes that overlap.
 
-    The interval is the credible interval of that posterior. Parameters as for :class:`usmo.priors.ScorePrior`.
+    The posterior median of π if the probability of being positive is a sigmoid of the rank of the held-out score.
+
+    Parameters
+    ----------
+    scenario : {"case-control", "censored"}, default="case-control"
+        What the prior refers to: the unlabelled rows, or all rows.
+    classifier : estimator, default=None
+        Scores the rows: any scikit-learn classifier with ``decision_function`` or ``predict_proba``. None is a logistic
+        regression on radial features of the standardised table, or on the rows of a sparse table of at least 1,000
+        columns.
+    folds : int, default=5
+        Folds of the held-out scores.
+    repeats : int, default=None
+        Divisions into folds, each with its own landmarks; the estimate is the mean over them. None is twelve up to
+        2,000 rows, fewer for more rows, and one above 12,000.
+    level : float, default=0.9
+        Probability of the interval.
+    random_state : int, default=0
+        Seed; None is 0, so that estimates are reproducible.
+
+    Attributes
+    ----------
+    prior_ : float
+        The estimate, strictly between 0 and 1.
+    interval_ : tuple of float
+        Credible interval of the posterior.
+    diagnostics_ : dict
+        ``prior_unlabelled`` and ``interval_unlabelled``, estimate and interval of the share among the unlabelled rows;
+        ``posterior_mean`` of that share.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has column names.
     """
 
     _bent = False
@@ -43,13 +74,44 @@ class Saturation(ScorePrior):
 
 
 class KnownNegatives(Saturation):
-    """Posterior median of π from P, U and known negatives that are a random sample of the negatives.
+    """The share from labelled positives and known negatives: where both are random samples of their classes.
 
-    Known negatives show what the negatives look like, so that nothing need be assumed of a region with positives
-    only: classes may overlap everywhere. The probability of being positive is a monotone curve of the held-out score,
-    with one bend (:mod:`usmo.priors.curves`); the interval is the credible interval. The assumption is that the
-    known negatives are a random sample of the negatives. Rows that someone looked at because a model ranked them
-    high are not. Parameters as for :class:`usmo.priors.ScorePrior`; y has -1 for known negatives.
+    Known negatives (-1 in y) show what the negatives look like, so that nothing need be assumed of a region with
+    positives only: classes may overlap everywhere. The estimate is the posterior median of π, where the probability of
+    being positive is a monotone curve of the held-out score with one bend (:mod:`usmo.priors.curves`). The assumption
+    is that the known negatives are a random sample of the negatives. Rows that someone looked at because a model ranked
+    them high are not.
+
+    Parameters
+    ----------
+    scenario : {"case-control", "censored"}, default="case-control"
+        What the prior refers to: the unlabelled rows, or all rows.
+    classifier : estimator, default=None
+        Scores the rows: any scikit-learn classifier with ``decision_function`` or ``predict_proba``. None is a logistic
+        regression on radial features of the standardised table, or on the rows of a sparse table of at least 1,000
+        columns.
+    folds : int, default=5
+        Folds of the held-out scores.
+    repeats : int, default=None
+        Divisions into folds, each with its own landmarks; the estimate is the mean over them. None is twelve up to
+        2,000 rows, fewer for more rows, and one above 12,000.
+    level : float, default=0.9
+        Probability of the interval.
+    random_state : int, default=0
+        Seed; None is 0, so that estimates are reproducible.
+
+    Attributes
+    ----------
+    prior_ : float
+        The estimate, strictly between 0 and 1.
+    interval_ : tuple of float
+        Credible interval of the posterior.
+    diagnostics_ : dict
+        ``prior_unlabelled`` and ``interval_unlabelled``, estimate and interval of the share among the unlabelled rows;
+        ``posterior_mean`` of that share.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has column names.
     """
 
     _bent = True
@@ -61,11 +123,42 @@ class KnownNegatives(Saturation):
 
 
 class NegativesOnly(KnownNegatives):
-    """Posterior median of π from known negatives and U alone: no matter which positives are labelled.
+    """The share from known negatives: where these are a random sample, however the positives were labelled.
 
     As :class:`usmo.priors.KnownNegatives`, but the labelled positives only train the score. Their selection then has
-    no influence on π, and the interval is wider. The assumption is that the known negatives are a random sample of
-    the negatives.
+    no influence on π, and the interval is wider. The assumption is that the known negatives (-1 in y) are a random
+    sample of the negatives.
+
+    Parameters
+    ----------
+    scenario : {"case-control", "censored"}, default="case-control"
+        What the prior refers to: the unlabelled rows, or all rows.
+    classifier : estimator, default=None
+        Scores the rows: any scikit-learn classifier with ``decision_function`` or ``predict_proba``. None is a logistic
+        regression on radial features of the standardised table, or on the rows of a sparse table of at least 1,000
+        columns.
+    folds : int, default=5
+        Folds of the held-out scores.
+    repeats : int, default=None
+        Divisions into folds, each with its own landmarks; the estimate is the mean over them. None is twelve up to
+        2,000 rows, fewer for more rows, and one above 12,000.
+    level : float, default=0.9
+        Probability of the interval.
+    random_state : int, default=0
+        Seed; None is 0, so that estimates are reproducible.
+
+    Attributes
+    ----------
+    prior_ : float
+        The estimate, strictly between 0 and 1.
+    interval_ : tuple of float
+        Credible interval of the posterior.
+    diagnostics_ : dict
+        ``prior_unlabelled`` and ``interval_unlabelled``, estimate and interval of the share among the unlabelled rows;
+        ``posterior_mean`` of that share.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has column names.
     """
 
     _uses_positives = False

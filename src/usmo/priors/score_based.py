@@ -18,10 +18,44 @@ _GRID = 400
 
 
 class ElkanNoto(BootstrappedScorePrior):
-    """c = E[g(x) | s = 1] for a calibrated g(x) = P(s = 1 | x); the share of positives among all rows is P(s = 1)/c.
+    """Elkan and Noto's estimate: for classes that do not overlap; else it is too large.
 
-    Elkan and Noto's estimator e1. It assumes that the classes do not overlap. If they do, g is below c on many
-    positives, so c is underestimated and the prior overestimated.
+    c = E[g(x) | s = 1] for a calibrated g(x) = P(s = 1 | x), their estimator e1; the share of positives among all rows
+    is P(s = 1)/c. If the classes overlap, g is below c on many positives, so c is underestimated and the prior
+    overestimated.
+
+    Parameters
+    ----------
+    scenario : {"case-control", "censored"}, default="case-control"
+        What the prior refers to: the unlabelled rows, or all rows.
+    classifier : estimator, default=None
+        Scores the rows: any scikit-learn classifier with ``decision_function`` or ``predict_proba``. None is a logistic
+        regression on radial features of the standardised table, or on the rows of a sparse table of at least 1,000
+        columns.
+    folds : int, default=5
+        Folds of the held-out scores.
+    repeats : int, default=None
+        Divisions into folds, each with its own landmarks; the estimate is the mean over them. None is twelve up to
+        2,000 rows, fewer for more rows, and one above 12,000.
+    level : float, default=0.9
+        Probability of the interval.
+    n_bootstrap : int, default=20
+        Bootstrap draws for the interval; below 2 the interval is the estimate alone.
+    random_state : int, default=0
+        Seed; None is 0, so that estimates are reproducible.
+
+    Attributes
+    ----------
+    prior_ : float
+        The estimate, strictly between 0 and 1.
+    interval_ : tuple of float
+        Normal interval from the standard deviation over bootstrap draws: sampling error only.
+    diagnostics_ : dict
+        ``prior_unlabelled`` and ``interval_unlabelled``, estimate and interval of the share among the unlabelled rows;
+        ``label_frequency``, the estimate of c.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has column names.
 
     References
     ----------
@@ -41,9 +75,44 @@ class ElkanNoto(BootstrappedScorePrior):
 
 
 class BlanchardScott(BootstrappedScorePrior):
-    """Minimum over thresholds of (upper bound of q_U) / (lower bound of q_P), with exact binomial bounds.
+    """Blanchard and Scott's least upper bound: where too large an estimate is better than too small a one.
 
-    An upper bound of inf p_U/p_P, valid with probability 1 - δ at each threshold, δ = 0.1.
+    The minimum over thresholds of (upper bound of q_U) / (lower bound of q_P), with exact binomial bounds: an upper
+    bound of inf p_U/p_P, valid with probability 1 - δ at each threshold, δ = 0.1. The errors are larger than those of
+    :class:`usmo.priors.BestBin`, which does not add the bounds to the estimate.
+
+    Parameters
+    ----------
+    scenario : {"case-control", "censored"}, default="case-control"
+        What the prior refers to: the unlabelled rows, or all rows.
+    classifier : estimator, default=None
+        Scores the rows: any scikit-learn classifier with ``decision_function`` or ``predict_proba``. None is a logistic
+        regression on radial features of the standardised table, or on the rows of a sparse table of at least 1,000
+        columns.
+    folds : int, default=5
+        Folds of the held-out scores.
+    repeats : int, default=None
+        Divisions into folds, each with its own landmarks; the estimate is the mean over them. None is twelve up to
+        2,000 rows, fewer for more rows, and one above 12,000.
+    level : float, default=0.9
+        Probability of the interval.
+    n_bootstrap : int, default=20
+        Bootstrap draws for the interval; below 2 the interval is the estimate alone.
+    random_state : int, default=0
+        Seed; None is 0, so that estimates are reproducible.
+
+    Attributes
+    ----------
+    prior_ : float
+        The estimate, strictly between 0 and 1.
+    interval_ : tuple of float
+        Normal interval from the standard deviation over bootstrap draws: sampling error only.
+    diagnostics_ : dict
+        ``prior_unlabelled`` and ``interval_unlabelled``, estimate and interval of the share among the unlabelled rows;
+        ``threshold``, where the bound is least.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has column names.
 
     References
     ----------
@@ -65,10 +134,44 @@ class BlanchardScott(BootstrappedScorePrior):
 
 
 class Dedpul(BootstrappedScorePrior):
-    """DEDPUL: monotone ratio of the score densities, and the prior as a fixed point of the mean posterior.
+    """DEDPUL, from the ratio of two densities of scores: a published method to compare with the default.
 
-    With r = p_P/p_U on the unlabelled rows and the posterior min(1, αr), π is the largest α with
-    α = mean min(1, αr); if the only fixed point is trivial, the α at which α - mean min(1, αr) curves most.
+    The ratio is made monotone, and the prior is a fixed point of the mean posterior. With r = p_P/p_U on the unlabelled
+    rows and the posterior min(1, αr), π is the largest α with α = mean min(1, αr); if the only fixed point is trivial,
+    the α at which α - mean min(1, αr) curves most.
+
+    Parameters
+    ----------
+    scenario : {"case-control", "censored"}, default="case-control"
+        What the prior refers to: the unlabelled rows, or all rows.
+    classifier : estimator, default=None
+        Scores the rows: any scikit-learn classifier with ``decision_function`` or ``predict_proba``. None is a logistic
+        regression on radial features of the standardised table, or on the rows of a sparse table of at least 1,000
+        columns.
+    folds : int, default=5
+        Folds of the held-out scores.
+    repeats : int, default=None
+        Divisions into folds, each with its own landmarks; the estimate is the mean over them. None is twelve up to
+        2,000 rows, fewer for more rows, and one above 12,000.
+    level : float, default=0.9
+        Probability of the interval.
+    n_bootstrap : int, default=20
+        Bootstrap draws for the interval; below 2 the interval is the estimate alone.
+    random_state : int, default=0
+        Seed; None is 0, so that estimates are reproducible.
+
+    Attributes
+    ----------
+    prior_ : float
+        The estimate, strictly between 0 and 1.
+    interval_ : tuple of float
+        Normal interval from the standard deviation over bootstrap draws: sampling error only.
+    diagnostics_ : dict
+        ``prior_unlabelled`` and ``interval_unlabelled``, estimate and interval of the share among the unlabelled rows;
+        ``fixed_point``, whether π is such a fixed point.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has column names.
 
     References
     ----------

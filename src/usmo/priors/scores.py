@@ -39,26 +39,27 @@ _SMALLEST = 1e-12
 
 
 class ScorePrior(PriorEstimator):
-    """An estimator that uses the rows only through held-out scores of P against U.
+    """Base class of the estimators that see the rows only through held-out scores of labelled against unlabelled.
 
     Equal rows share a fold, with groups the rows of each group. The estimate does not depend on the order of the rows;
     a row of weight two counts as two equal rows.
 
     Parameters
     ----------
-    scenario : {"case-control", "censored"}
+    scenario : {"case-control", "censored"}, default="case-control"
         What the prior refers to: the unlabelled rows, or all rows.
-    classifier : estimator or None
-        Any scikit-learn classifier with ``decision_function`` or ``predict_proba``; None is a logistic regression on
-        radial features of the standardised table, or on the rows of a sparse table of at least 1,000 columns.
-    folds : int
+    classifier : estimator, default=None
+        Scores the rows: any scikit-learn classifier with ``decision_function`` or ``predict_proba``. None is a logistic
+        regression on radial features of the standardised table, or on the rows of a sparse table of at least 1,000
+        columns.
+    folds : int, default=5
         Folds of the held-out scores.
-    repeats : int or None
+    repeats : int, default=None
         Divisions into folds, each with its own landmarks; the estimate is the mean over them. None is twelve up to
         2,000 rows, fewer for more rows, and one above 12,000.
-    level : float
+    level : float, default=0.9
         Probability of the interval.
-    random_state : int or None
+    random_state : int, default=0
         Seed; None is 0, so that estimates are reproducible.
     """
 
@@ -99,13 +100,7 @@ class ScorePrior(PriorEstimator):
 
 
 class BootstrappedScorePrior(ScorePrior, BootstrappedPrior):
-    """An estimator on scores with a bootstrap interval: :class:`ScorePrior` with the parameter ``n_bootstrap``.
-
-    Parameters as for :class:`usmo.priors.ScorePrior`, and
-
-    n_bootstrap : int
-        Bootstrap draws of the scores of P and U for the interval; below 2 the interval is the estimate alone.
-    """
+    """An estimator on scores with a bootstrap interval: :class:`ScorePrior` with the parameter ``n_bootstrap``."""
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         **ScorePrior._parameter_constraints,

@@ -6,10 +6,12 @@ from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier
 
 from tests.priors.estimates import estimator
+from usmo.kernels.row_sampling import row_keys
 from usmo.priors import ESTIMATORS, NEED_NEGATIVES, Dedpul
 from usmo.priors.curves import posterior
 from usmo.priors.row_based import _on_simplex
 from usmo.priors.samples import Sample
+from usmo.priors.scores import cross_fitted, division
 
 NAMES = [name for name in ESTIMATORS if name not in NEED_NEGATIVES]
 LIMITS = {"km2": 0.1, "tice": 0.1}
@@ -48,6 +50,18 @@ def test_a_table_with_few_different_rows_is_estimated_like_any_other(prior):
     X = (rng.random((1200, 5)) < chance[:, None]).astype(float)
     model = ESTIMATORS["consensus"](n_bootstrap=0).fit(X, np.arange(1200) < 300)
     assert model.prior_ == pytest.approx(hidden.mean(), abs=0.055)
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(1200) % 40])
+def test_equal_rows_of_one_fold_have_exactly_one_score(groups):
+    rng = np.random.default_rng(0)
+    X, labelled = rng.integers(0, 2, size=(1200, 5)).astype(float), np.arange(1200) < 300
+    keys, weight = row_keys(X, 0), np.ones(1200)
+    fold = division(labelled, weight, keys, 5, groups)
+    score = cross_fitted(X, labelled, weight, keys, fold)
+    for k in range(5):
+        rows, place = np.unique(X[fold == k], axis=0, return_inverse=True)
+        assert len(set(zip(place.tolist(), score[fold == k].tolist(), strict=True))) == len(rows)
 
 
 @pytest.mark.parametrize("name", NAMES)

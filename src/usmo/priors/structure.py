@@ -70,23 +70,53 @@ def looks_positive(
 
 
 class ClassStructure(Consensus):
-    """The share of the unlabelled rows that looks positive; where it is above 40 %, at least the default estimate.
+    """The share of the rows that looks positive: for labels of the obvious positives, or of those of one kind.
 
-    For labels that are not at random: where the obvious positives are labelled, or those of one kind. The default then
-    estimates too little. Each row counts with the probability that it belongs to the surest positives rather than to
-    the surest negatives. The assumption is that as many rows are positive. It fails where few rows are positive and
+    Where it is above 40 %, the estimate is at least the default. Where labels are not at random the default estimates
+    too little. Each row counts with the probability that it belongs to the surest positives rather than to the surest
+    negatives. The assumption is that as many rows are positive. It fails where few rows are positive and
     classes overlap: the estimate is then too large. The surest negatives are the 60 % of the rows with the lowest
     scores. If more than 40 % of the rows are positive, some positives are among them, too few rows look positive, and
     the default may be nearer. :func:`usmo.priors.scar_test` has the largest prior that labels at random allow.
 
     The interval is made as that of :class:`usmo.priors.Consensus`, and reaches up to 1.5 times the share that looks
     positive, with its sampling error: a third of the positives may look negative.
-    Parameters as for :class:`usmo.priors.Consensus`; ``classifier`` scores the rows for the default estimate.
+    ``classifier`` scores the rows for the default estimate only.
+
+    Parameters
+    ----------
+    scenario : {"case-control", "censored"}, default="case-control"
+        What the prior refers to: the unlabelled rows, or all rows.
+    classifier : estimator, default=None
+        Scores the rows: any scikit-learn classifier with ``decision_function`` or ``predict_proba``. None is a logistic
+        regression on radial features of the standardised table, or on the rows of a sparse table of at least 1,000
+        columns.
+    folds : int, default=5
+        Folds of the held-out scores.
+    repeats : int, default=None
+        Divisions into folds, each with its own landmarks; the estimate is the mean over them. None is twelve up to
+        2,000 rows, fewer for more rows, and one above 12,000.
+    level : float, default=0.9
+        Probability of the interval.
+    n_bootstrap : int, default=20
+        Bootstrap draws of the scores for the interval; below 2 the interval has only its other parts.
+    random_state : int, default=0
+        Seed; None is 0, so that estimates are reproducible.
 
     Attributes
     ----------
+    prior_ : float
+        The estimate, strictly between 0 and 1.
+    interval_ : tuple of float
+        It covers the default estimates, their sampling error, and positives that look negative, as told above.
     diagnostics_ : dict
-        Also ``looks_positive``, the share of the unlabelled rows that looks positive.
+        ``prior_unlabelled`` and ``interval_unlabelled``, estimate and interval of the share among the unlabelled rows;
+        those of :class:`usmo.priors.Consensus`, and ``looks_positive``, the share that looks positive.
+    identified_ : bool
+        Whether the table determines the prior: the interval of the share among the unlabelled rows is at most 0.5 wide.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has column names.
     """
 
     def _features(self, X: Any, labelled: Mask, weight: Array, repetition: int, groups: Index | None) -> Array:

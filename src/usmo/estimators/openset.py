@@ -6,7 +6,7 @@ probability of k. A row has one class or none, so what they leave of 1 is the pr
 
     P(k | x) = p_k,      P(none | x) = 1 - Σ_j p_j
 
-Estimates may leave nothing. P(none | x) is then a small share of Π_j (1 - p_j), which orders such rows, and all are
+The p_j are estimates and may leave nothing. P(none | x) is therefore at least a share of Π_j (1 - p_j), and all are
 divided by their sum.
 """
 
@@ -35,8 +35,10 @@ from usmo.fitting.classes import fit_classes
 from usmo.kernels.kernel import FORESTS
 from usmo.system.rollback import unchanged_on_failure
 
-_LEAST = 0.05
-"""Share of Π (1 - p_k) that the probability of "none of these" has at least."""
+_LEAST = 0.2
+"""Share of Π (1 - p_k) that the probability of "none of these" has at least. On digits, MNIST and ten made-up classes
+the log loss is at most that with 0.05, and with estimated priors up to a tenth smaller. With 1 many rows between two
+known classes that overlap count as rows of none."""
 
 UNLABELLED = -1
 """The number that marks unlabelled rows in y, as in :mod:`sklearn.semi_supervised`."""

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from tests.report.pages import Page, table
 from usmo import PUSVC, LinearPUSVC
+from usmo.columns import TableEncoder
 from usmo.io import Sheet
 from usmo.report import build
 from usmo.report.context import MOST_LISTED
@@ -128,6 +129,28 @@ def test_the_typical_value_of_written_numbers_and_dates_is_their_median():
         assert [source.typical(name, np.arange(5)) for name in columns] == expected
     few = SourceColumns({"day": ["02.03.2024", "01.04.2024", "05.01.2024", "28.02.2024"]}, 4)
     assert few.typical("day", np.arange(3)) == "02.03.2024"  # other rows tell that the day is first
+
+
+def test_typical_values_are_those_of_the_columns_as_the_encoder_reads_them():
+    frame = pl.DataFrame(
+        {
+            "when": ["03/05/2024", "04/02/2024", "01/06/2024", "12/01/2023", "05/01/2024"] * 4,
+            "branch": [10, 30, 10, 50, 70] * 4,
+            "v": [[float(k), 1.0] for k in range(20)],
+            "x": range(20),
+        }
+    )
+    sheet = Sheet(frame)
+    encoder = TableEncoder(kinds={"when": "month-first", "branch": "category"}, embedding_columns=["v"]).fit(sheet)
+    rows = np.arange(5)
+    found = {name: SourceColumns(sheet, 20, encoder).typical(name, rows) for name in sheet.names}
+    assert found == {"when": "03/05/2024", "branch": "10", "v": None, "x": 2.0}
+    guessed = SourceColumns(sheet, 20)
+    assert (guessed.typical("when", rows), guessed.typical("branch", rows)) == ("04/02/2024", 30.0)
+
+
+def test_infinite_numbers_are_not_counted_in_a_median():
+    assert SourceColumns({"x": ["inf", "-inf", "1", "2", "3"] * 4}, 20).typical("x", np.arange(20)) == "2"
 
 
 def test_a_known_positive_alone_gives_a_page_with_its_doubts():

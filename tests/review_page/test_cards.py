@@ -5,6 +5,7 @@ import datetime
 import numpy as np
 import polars as pl
 
+from usmo.columns import TableEncoder
 from usmo.io import Sheet
 from usmo.review_page.cards import Cards
 
@@ -43,3 +44,20 @@ def test_a_missing_number_among_written_ones_has_no_place():
     assert [cards.cells(row, POSITIVES)[0].get("place") for row in (30, 31)] == [None, None]
     assert cards.cells(3, POSITIVES)[0]["place"]["words"].startswith("above")
     assert cards.outside(30, POSITIVES) == []
+
+
+def test_values_are_placed_as_the_encoder_reads_them():
+    """Without --kind the day is first, and codes are numbers."""
+    months = [f"{k % 12 + 1:02d}/{k % 9 + 1:02d}/2024" for k in range(40)]
+    sheet = Sheet(pl.DataFrame({"when": months, "branch": [10 * (k % 3) for k in range(40)], "x": range(40)}))
+    encoder = TableEncoder(kinds={"when": "month-first", "branch": "category"}).fit(sheet)
+    said, guessed = (Cards(sheet, [], [""] * 40, given) for given in (encoder, None))
+    dates = [datetime.datetime.strptime(text, "%m/%d/%Y") for text in months]
+    plain = Cards(Sheet(pl.DataFrame({"when": dates})), [], [""] * 40)
+    for row in range(40):
+        cells = {cell["name"]: cell for cell in said.cells(row, POSITIVES)}
+        assert cells["when"]["place"] == plain.cells(row, POSITIVES)[0]["place"]
+        assert cells["branch"]["place"]["words"].endswith("of all rows")
+        assert "known positives and" in cells["branch"]["place"]["words"]
+        assert not cells["branch"]["place"]["words"].startswith("above")
+    assert any(guessed.cells(row, POSITIVES) != said.cells(row, POSITIVES) for row in range(40))

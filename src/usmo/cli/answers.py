@@ -93,8 +93,8 @@ def source_arguments(sheet: Sheet, encoder: TableEncoder) -> dict[str, Any]:
     schemas = encoder.columns_
     ignored = [f"{schema['name']}: {schema['why']}" for schema in schemas if schema["kind"] == "ignored"]
     if encoder.words() is not None or not schemas:
-        return {"cells": sheet, "ignored": ignored}
-    return {"cells": sheet, "groups": feature_columns(encoder), "ignored": ignored}
+        return {"cells": sheet, "encoder": encoder, "ignored": ignored}
+    return {"cells": sheet, "encoder": encoder, "groups": feature_columns(encoder), "ignored": ignored}
 
 
 def write_answer(columns: dict[str, list[Any]], target: str | BinaryIO) -> None:

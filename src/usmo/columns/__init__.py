@@ -20,5 +20,6 @@ Beside text or vectors all other columns are scaled together (:mod:`usmo.columns
 from __future__ import annotations
 
 from usmo.columns.encoder import TableEncoder
+from usmo.columns.reading import ORDERED, ColumnReader
 
-__all__ = ["TableEncoder"]
+__all__ = ["ORDERED", "ColumnReader", "TableEncoder"]

@@ -57,7 +57,7 @@ def encode(
                     yield rows, columns + firsts[name], entries * (scale if schema["kind"] == "category" else 1.0)
                 else:
                     is_given = kinds.get(name) in ("decimal-comma", "decimal-point")
-                    numeric.append((name, _numbers(schema, values, view, unread, is_given)))
+                    numeric.append((name, read_numbers(schema, values, view, unread, is_given)))
             except TableError as error:
                 problems.append(str(error))
         if numeric:
@@ -116,7 +116,7 @@ def _number_entries(
     yield rows, after[gaps], np.ones(len(rows))
 
 
-def _numbers(
+def read_numbers(
     schema: Schema, values: ColumnValues, view: FrameView, unread: list[str], is_given: bool
 ) -> np.ndarray:
     """The column as numbers of the kind in the schema, nan where missing; an error if it is of another kind.

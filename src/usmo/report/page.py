@@ -43,7 +43,7 @@ def build(
     title: str | None = None, columns: Sequence[str] = (), names: Sequence[str] | None = None,
     parameters: Mapping[str, Any] | None = None, top: int = 100, fingerprint: Any = None,
     sensitivity: Any = "auto", f: Any = None, titles: Sequence[Any] | None = None,
-    words: Sequence[str] | None = None, groups: Sequence[str] | None = None, cells: Any = None,
+    words: Sequence[str] | None = None, groups: Sequence[str] | None = None, cells: Any = None, encoder: Any = None,
     ignored: Sequence[str] = (), made: str | None = None, ranking_file: str = "", row_groups: Any = None,
     at_random: Any = "auto", quality: Any = "auto", other_table: bool = False,
 ) -> str:  # fmt: skip
@@ -89,6 +89,8 @@ def build(
         matter, and what each adds to the score of a row.
     cells : Sheet or mapping of str to sequence, optional
         The columns of the table, a value for each row, to be shown as they are.
+    encoder : TableEncoder, optional
+        The encoder that reads the sheet ``cells``: it says which columns are numbers, dates and categories.
     ignored : sequence of str
         Lines on the columns that were not learnt from, and why.
     made : str, optional
@@ -135,7 +137,7 @@ def build(
         quality=quality,
         sensitivity=refits.sensitivity(model, table, labels, f, counts, top=top) if is_auto else sensitivity,
         groups=by_column,
-        source_columns=None if cells is None else SourceColumns(cells, table.shape[0]),
+        source_columns=None if cells is None else SourceColumns(cells, table.shape[0], encoder),
         ignored=[str(line) for line in ignored],
         made=str(datetime.datetime.now(datetime.timezone.utc).date()) if made is None else str(made),
         ranking_file=str(ranking_file),

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from usmo.columns import ORDERED, ColumnReader, TableEncoder
 from usmo.core.arrays import Array, Index
 from usmo.io import Sheet
 from usmo.io.infer_types import infer_type
@@ -25,6 +26,9 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 _TYPICAL_ROWS = 5_000
 """Rows from which a typical value is taken; of more, the first of a random order."""
+
+_UNORDERED = ("boolean", "category", "text")
+"""Kinds of columns that have no median."""
 
 _RARE = 0.1
 """A text that a smaller share of the rows has is typical of nothing."""
@@ -59,10 +63,16 @@ def _plain(value: Any) -> Any:
 
 
 class SourceColumns:
-    """The columns of a :class:`usmo.io.Sheet`, or of a mapping of names to sequences, one value per row."""
+    """The columns of a :class:`usmo.io.Sheet`, or of a mapping of names to sequences, one value per row.
 
-    def __init__(self, columns: Sheet | Mapping[str, Sequence[Any]], rows: int) -> None:
+    Those of a sheet are read as the ``encoder`` reads them.
+    """
+
+    def __init__(
+        self, columns: Sheet | Mapping[str, Sequence[Any]], rows: int, encoder: TableEncoder | None = None
+    ) -> None:
         self._sheet = columns if isinstance(columns, Sheet) else None
+        self._reader = ColumnReader(columns, encoder) if isinstance(columns, Sheet) else None
         self._columns = {} if isinstance(columns, Sheet) else {str(name): each for name, each in columns.items()}
         self.names = list(self._columns) if self._sheet is None else list(self._sheet.names)
         self._rows = rows
@@ -83,36 +93,53 @@ class SourceColumns:
 
         The median of numbers and dates that are written as text is the text of one of them, the lower of two.
         """
-        values = self._present(name, rows)
-        if not values:
+        rows = _sample(rows)
+        values = self.values(name, rows)
+        present = np.array([k for k, value in enumerate(values) if not _is_gap(value)], dtype=np.intp)
+        kind = "" if self._reader is None else self._reader.kind(name)
+        if not len(present) or kind == "vector":
             return None
-        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-            return float(np.median(np.asarray(values, dtype=np.float64)))
-        texts = [str(value) for value in values]
-        numbers = self._numbers(name, texts)
-        if np.isfinite(numbers).any():
-            order = np.argsort(numbers, kind="stable")  # what is not a number comes last
-            text = texts[order[(np.isfinite(numbers).sum() - 1) // 2]]
-            return text[:10] if _DATE.match(text) else text
-        text, often = Counter(texts).most_common(1)[0]
-        return text if (often > 1 and often >= _RARE * len(texts)) or len(texts) == 1 else None
+        values = [values[k] for k in present]
+        if kind not in _UNORDERED:
+            if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+                return float(np.median(np.asarray(values, dtype=np.float64)))
+            if (middle := _median(self._numbers(name, rows[present], values))) is not None:
+                text = str(values[middle])
+                return text[:10] if _DATE.match(text) else text
+        text, often = Counter(map(str, values)).most_common(1)[0]
+        return text if (often > 1 and often >= _RARE * len(values)) or len(values) == 1 else None
 
-    def _present(self, name: str, rows: Index) -> list[Any]:
-        """The values of a column in these rows, or in a sample of them, that are not missing."""
-        if len(rows) > _TYPICAL_ROWS:
-            rows = np.random.default_rng(0).choice(rows, _TYPICAL_ROWS, replace=False)
-        return [value for value in self.values(name, rows) if value is not None and not is_missing(str(value))]
-
-    def _numbers(self, name: str, texts: Sequence[str]) -> Array:
-        """Texts of a column as numbers, dates as days; nan where they are neither."""
+    def _numbers(self, name: str, rows: Index, values: Sequence[Any]) -> Array:
+        """Values in some rows as numbers, dates as days; nan where they are neither."""
+        if self._reader is not None:
+            known = self._reader.kind(name) in ORDERED
+            return self._reader.numbers(name)[rows] if known else np.full(len(rows), np.nan)
         kind, notation = self._notation(name)
-        return np.full(len(texts), np.nan) if kind == "text" else parse(kind, texts, notation)
+        return np.full(len(rows), np.nan) if kind == "text" else parse(kind, list(map(str, values)), notation)
 
     def _find_notation(self, name: str) -> tuple[str, str]:
         """The kind of a column of texts, and its notation. All rows decide: a few may not tell day from month."""
-        texts, codes = np.unique(
-            [str(each) for each in self._present(name, np.arange(self._rows))], return_inverse=True
-        )
-        decimal = "" if self._sheet is None else self._sheet.decimal
-        found = infer_type(texts.tolist(), codes, kinds=("number", "date"), decimal=decimal)
+        texts = [str(value) for value in self.values(name, _sample(np.arange(self._rows))) if not _is_gap(value)]
+        place = {text: k for k, text in enumerate(dict.fromkeys(texts))}
+        codes = np.array([place[text] for text in texts], dtype=np.intp)
+        found = infer_type(list(place), codes, kinds=ORDERED)
         return found.kind, found.notation
+
+
+def _sample(rows: Index) -> Index:
+    """The rows, or some of them if they are many."""
+    return (
+        rows if len(rows) <= _TYPICAL_ROWS else np.random.default_rng(0).choice(rows, _TYPICAL_ROWS, replace=False)
+    )
+
+
+def _is_gap(value: Any) -> bool:
+    return value is None or is_missing(str(value))
+
+
+def _median(numbers: Array) -> int | None:
+    """The place of the median of the finite numbers, the lower of two; None if there are none."""
+    finite = np.flatnonzero(np.isfinite(numbers))
+    if not len(finite):
+        return None
+    return int(finite[np.argsort(numbers[finite], kind="stable")[(len(finite) - 1) // 2]])

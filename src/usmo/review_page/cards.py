@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from usmo.columns import ColumnReader, TableEncoder
 from usmo.core.arrays import Array, Index
 from usmo.io import Sheet
-from usmo.io.infer_types import infer_type, text_codes
-from usmo.io.libraries import polars
-from usmo.io.prose import is_prose
 from usmo.report.formatting import clean, percent, shorten
 
 MOST_COLUMNS = 200
@@ -54,34 +52,22 @@ class _Scale(NamedTuple):
 
 
 class Cards:
-    """The columns of a sheet, without those of label and ids."""
+    """The columns of a sheet, without those of label and ids, read as the encoder reads them."""
 
-    def __init__(self, sheet: Sheet, hidden: list[str], ids: list[str]) -> None:
+    def __init__(
+        self, sheet: Sheet, hidden: list[str], ids: list[str], encoder: TableEncoder | None = None
+    ) -> None:
         self.sheet, self.ids = sheet, ids
         self.names = [name for name in sheet.names if name not in hidden]
-        self._read: dict[str, Array] = {}
+        self._reader = ColumnReader(sheet, encoder)
         self._kinds = {name: self._kind(name) for name in self.names[:MOST_COLUMNS]}
         self._frame = None if sheet.frame is None else sheet.frame.select(self.names[:MOST_COLUMNS])
         self._scales: dict[str, _Scale] = {}
 
     def _kind(self, name: str) -> str:
-        """How a column is shown. Of numbers and dates written as text, and of dates, this keeps the numbers."""
-        if self.sheet.frame is None:
-            return "number"
-        pl = polars()
-        column = self.sheet.frame[name]
-        if column.dtype.is_numeric():
-            return "number"
-        if column.dtype in (pl.Date, pl.Datetime):
-            self._read[name] = column.cast(pl.Datetime("us")).to_physical().cast(pl.Float64).to_numpy()
-            return "date"
-        if column.dtype == pl.String:
-            found = infer_type(*text_codes(column), kinds=("number", "date"), decimal=self.sheet.decimal)
-            if found.numbers is not None:
-                self._read[name] = found.numbers
-                return found.kind
-            return "text" if is_prose(column.drop_nulls().to_list()) else "category"
-        return "category" if column.dtype in (pl.Boolean, pl.Categorical) else "value"
+        """How a column is shown."""
+        kind = self._reader.kind(name)
+        return "category" if kind == "boolean" else kind
 
     @cached_property
     def titled(self) -> str | None:
@@ -173,9 +159,9 @@ class Cards:
         return {name: place for place, name in enumerate(self.sheet.matrix_names)}
 
     def _numbers(self, name: str) -> Array:
-        if name in self._read:
-            return self._read[name]
-        if self.sheet.frame is None and name in self._matrix_places:
+        if self.sheet.frame is not None:
+            return self._reader.numbers(name)
+        if name in self._matrix_places:
             return np.asarray(self.sheet.matrix[:, self._matrix_places[name]], dtype=np.float64)
         return np.asarray(self.sheet.column(name), dtype=np.float64)
 

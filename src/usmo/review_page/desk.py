@@ -53,7 +53,7 @@ class Desk:
         self, review: Review, sheet: Sheet, *, hidden: list[str], source: str, refit: BackgroundRefit | None = None
     ) -> None:  # fmt: skip
         self.review, self.source, self.refit = review, source, refit
-        self.cards = Cards(sheet, hidden, review.ids)
+        self.cards = Cards(sheet, hidden, review.ids, review.encoder)
         self.listing = Listing(review, self.cards)
         self.reasons = Reasons(review, self.cards)
         self._reopened: dict[int, str] = {}

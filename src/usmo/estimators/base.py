@@ -89,9 +89,9 @@ class PUClassifier(Storable, CallbackSupportMixin, ClassifierMixin, BaseEstimato
         X : array or sparse matrix of shape (n_samples, n_features)
             The rows; the square kernel matrix if the kernel is precomputed.
         y : array of shape (n_samples,)
-            Two values: the greater marks labelled positives, the other unlabelled rows. Or -1, 0 and 1 for negative,
-            unlabelled and positive rows. Or missing values (NaN, None) for unlabelled rows, with one value for
-            positives, or two for negatives and positives (the greater).
+            Two values: the greater marks labelled positives, the other unlabelled rows; of two texts their words decide
+            ("fraud", "normal"). Or -1, 0 and 1 for negative, unlabelled and positive rows. Or missing values (NaN,
+            None) for unlabelled rows, with one value for positives, or two for negatives and positives (the greater).
         sample_weight : array of shape (n_samples,), optional
             Weight of each row: a row of weight two counts as two equal rows.
         propensity : float or array of shape (n_samples,), optional
@@ -120,7 +120,7 @@ class PUClassifier(Storable, CallbackSupportMixin, ClassifierMixin, BaseEstimato
         raise NotImplementedError
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row: the greater value of y where f > 0."""
+        """The class of each row: ``classes_[1]``, the value of positives, where f > 0."""
         check_is_fitted(self)
         return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
 

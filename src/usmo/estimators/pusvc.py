@@ -50,8 +50,8 @@ class PUSVC(KernelPUClassifier):
     """Support vector classifier from labelled positives and unlabelled rows.
 
     Minimises the unbiased PU risk with the double hinge loss plus ``lam·‖f‖²``, exactly: every fit ends with a duality
-    gap (``certificate_``) that is computed independently of the solver. With weights w, and without known negatives
-    and class weights, the risk is::
+    gap (``certificate_``) that is computed independently of the solver. With weights w, without known negatives and
+    with ``class_weight=None`` (the default is "balanced"), the risk is::
 
         π·Σ_P w·(-f) / Σ_P w  +  Σ_U w·max(0, f, (1+f)/2) / Σ_U w  +  lam·‖f‖²
 

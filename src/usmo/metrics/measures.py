@@ -37,7 +37,8 @@ def pu_recall(
     Parameters
     ----------
     y : array of shape (n_samples,)
-        Two values: the greater marks labelled positives, the other unlabelled rows.
+        Two values: the greater marks labelled positives, the other unlabelled rows. Or 1, 0 and -1 for positives,
+        unlabelled rows and known negatives.
     f : array of shape (n_samples,)
         Decision values, greater for rows more likely positive.
     prior : float

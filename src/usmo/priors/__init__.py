@@ -3,8 +3,8 @@
 :func:`scar_test` tests the assumption of most of them, that the labelled positives are a random sample.
 
 ``fit(X, y)`` sets ``prior_``, ``interval_`` and ``diagnostics_``; ``scenario`` says what the prior refers to.
-:data:`ESTIMATORS` holds them by name. ``DEFAULT`` is the one that ``prior="estimate"`` uses: it has the smallest
-mean error in ``python -m benchmarks.priors``.
+:data:`ESTIMATORS` holds them by name. ``DEFAULT`` is the one that ``prior="estimate"`` uses: of those that
+assume labels at random it has the smallest mean error in ``python -m benchmarks.priors``.
 """
 
 from usmo.priors.base import PriorEstimator

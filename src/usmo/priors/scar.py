@@ -150,8 +150,9 @@ def scar_test(
     40 % of the positives labelled, it then rejects labels at random in 6 to 18 % of all cases, most where few rows are
     positive; with 80 % labelled, in most cases. ``largest_prior`` says how few positives it would take. With or without
     the prior, the test cannot see positives that look like negatives, finds strong selection only, and little with
-    fewer than 20 labelled positives. Of large tables at most 400 labelled and 1,000 unlabelled rows are used; without
-    the prior, of more than 1,500 unlabelled rows, fewer labelled ones. See the module for the statistics.
+    fewer than 20 labelled positives. At most 400 labelled and 1,000 unlabelled rows are used; without the prior,
+    of a table with more than 1,500 unlabelled rows, labelled ones in proportion, 50 at least. See the module for the
+    statistics.
 
     Parameters
     ----------

@@ -72,12 +72,12 @@ def looks_positive(
 class ClassStructure(Consensus):
     """The share of the rows that looks positive: for labels of the obvious positives, or of those of one kind.
 
-    Where it is above 40 %, the estimate is at least the default. Where labels are not at random the default estimates
-    too little. Each row counts with the probability that it belongs to the surest positives rather than to the surest
-    negatives. The assumption is that as many rows are positive. It fails where few rows are positive and
-    classes overlap: the estimate is then too large. The surest negatives are the 60 % of the rows with the lowest
-    scores. If more than 40 % of the rows are positive, some positives are among them, too few rows look positive, and
-    the default may be nearer. :func:`usmo.priors.scar_test` has the largest prior that labels at random allow.
+    Where labels are not at random the default estimates too little. Here each row counts with the probability that it
+    belongs to the surest positives rather than to the surest negatives, the 60 % of the rows with the lowest scores.
+    The estimate is the mean of these probabilities: it assumes that as many rows are positive as look positive. It is
+    too large where few rows are positive and classes overlap. If more than 40 % look positive, some of the surest
+    negatives are positives; the estimate is then at least the default. :func:`usmo.priors.scar_test` has the largest
+    prior that labels at random allow.
 
     The interval is made as that of :class:`usmo.priors.Consensus`, and reaches up to 1.5 times the share that looks
     positive, with its sampling error: a third of the positives may look negative.

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
 from tests.oracles import rbf
@@ -195,3 +196,20 @@ def test_rows_near_each_other_and_far_from_the_rest_keep_their_distances(contain
     for product in ours:
         np.testing.assert_allclose(product, expected @ v, atol=1e-7)
     np.testing.assert_allclose(np.r_[inner, outer], expected[:, : n // 2] @ v[: n // 2], atol=1e-7)
+
+
+def test_one_row_far_from_the_rest_does_not_make_all_pairs_dear(monkeypatch):
+    """A code for a missing value in one cell: only distances between rows that are far out are computed anew."""
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    X[7, 2] = 1e6
+    computed = []
+
+    def counted(A, B, metric):
+        computed.append(len(A) * len(B))
+        return cdist(A, B, metric)
+
+    monkeypatch.setattr(tables, "cdist", counted)
+    everyone = np.arange(300)
+    K = KernelMatrix(X, Kernel("rbf", gamma=0.1)).block(everyone, everyone)
+    np.testing.assert_allclose(K, rbf(X, X, 0.1), atol=1e-8)
+    assert computed == [1]

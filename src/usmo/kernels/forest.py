@@ -191,7 +191,7 @@ def _draw(ends: Array, at: Array) -> Index:
 
 def _enlarged(parts: list[NDArray[np.float32]]) -> tuple[list[NDArray[np.float32]], Index]:
     """The rows with small columns times powers of two, and the exponents: no digit is lost, and no tree changed."""
-    size = np.max([np.abs(part).max(axis=0) for part in parts], axis=0)
+    size = np.max([np.maximum(part.max(axis=0), -part.min(axis=0)) for part in parts], axis=0)
     exponents = np.where((size > 0.0) & (size < _SMALL), -np.frexp(size)[1], 0)
     return ([np.ldexp(part, exponents) for part in parts] if exponents.any() else parts), exponents
 

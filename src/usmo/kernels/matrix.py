@@ -18,6 +18,7 @@ from usmo.core.arrays import Array, Index
 from usmo.kernels.kernel import Kernel, checked_block
 from usmo.kernels.symmetric import add_panel, panels, symmetric_entries
 from usmo.kernels.tables import (
+    FAR_ABOVE,
     TILE_BYTES,
     centred,
     correct_near,
@@ -33,10 +34,6 @@ from usmo.system.work import advance
 
 _CENTRE_ABOVE = 4096.0
 """γ·max‖x‖² above which the expansion ‖x‖² + ‖y‖² - 2x·y loses more than 12 bits and rows are centred first."""
-
-_FAR_ABOVE = 2.0**24
-"""γ·max‖x‖² above which it loses more than 24 bits of centred rows, too: distances of near rows are then computed from
-their differences. gamma="scale" stays below on dense tables of fewer rows."""
 
 _FUSED_FROM = 2**16
 """Entries of an rbf block from which the compiled tiles are used. Below, loading them costs more than it saves."""
@@ -103,7 +100,7 @@ class KernelMatrix:
                 self._shift = X.mean(axis=0, dtype=np.float64)
                 self.X = np.asarray(X, dtype=np.float64) - self._shift
                 self._norms = squared_norms(self.X)
-            self._far = bool(kernel.gamma * self._norms.max(initial=0.0) > _FAR_ABOVE)
+            self._far = bool(kernel.gamma * self._norms.max(initial=0.0) > FAR_ABOVE)
 
     def __len__(self) -> int:
         return int(self.X.shape[0])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import cdist
 
 from usmo.core.arrays import Array, Index
 from usmo.kernels.dense_loops import (
@@ -24,6 +25,10 @@ TILE_BYTES = 32 * 2**20
 
 _VANISHING = 745.0
 """exp(-t) is 0 in float64 for any larger t."""
+
+FAR_ABOVE = 2.0**24
+"""γ·max‖x‖² above which ‖x‖² + ‖y‖² - 2x·y loses more than 24 bits of centred rows, too: distances of near rows are
+then computed from their differences. gamma="scale" stays below on dense tables of fewer rows."""
 
 _CHUNK_BYTES = 2**18
 """Rows that are read once are read in chunks of this size as float64, which stay in the cache of a core."""
@@ -77,18 +82,27 @@ def squared_distances_from(products: Array, a2: Array, b2: Array) -> Array:
 
 
 def correct_near(squares: Array, A: Any, B: Any, norms: tuple[Array, Array], gamma: float) -> None:
-    """Compute ‖a - b‖² anew, from a - b, where it may be small enough for exp(-γ‖a - b‖²) > 0.
+    """Compute ‖a - b‖² anew, from a - b, for rows that are far from the origin and may be near each other.
 
-    ``squares`` holds ‖a‖² + ‖b‖² - 2a·b, whose rounding error is a share of ``norms``, ‖a‖² and ‖b‖².
+    ``squares`` holds ‖a‖² + ‖b‖² - 2a·b, whose rounding error is a share of ``norms``, ‖a‖² and ‖b‖². Of two rows that
+    are near each other both are far from the origin, or neither is.
     """
-    reach = norms[0][:, None] + norms[1]
+    far = tuple(np.flatnonzero(gamma * each > FAR_ABOVE / 4.0) for each in norms)
+    if not all(map(len, far)):
+        return
+    places, A, B = np.ix_(*far), A[far[0]], B[far[1]]
+    if not sparse.issparse(A):
+        squares[places] = cdist(A, B, "sqeuclidean")
+        return
+    part = squares[places]
+    reach = norms[0][far[0], None] + norms[1][far[1]]
     reach *= (A.shape[1] + 10.0) * float(np.finfo(squares.dtype).eps)
     reach += _VANISHING / gamma
-    left, right = np.nonzero(squares <= reach)
-    width = A.shape[1] if not sparse.issparse(A) else 4 * (A.nnz // max(1, A.shape[0]) + 1)
-    for part in tile_slices(len(left), width):
-        i, j = left[part], right[part]
-        squares[i, j] = squared_norms(A[i] - B[j])
+    left, right = np.nonzero(part <= reach)
+    for pairs in tile_slices(len(left), 4 * (A.nnz // max(1, A.shape[0]) + 1)):
+        i, j = left[pairs], right[pairs]
+        part[i, j] = squared_norms(A[i] - B[j])
+    squares[places] = part
 
 
 def centred(X: Any, centre: Array, scale: float, dtype: Any, columns: Index | None = None) -> Array:

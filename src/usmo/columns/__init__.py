@@ -20,6 +20,5 @@ Beside text or vectors all other columns are scaled together (:mod:`usmo.columns
 from __future__ import annotations
 
 from usmo.columns.encoder import TableEncoder
-from usmo.columns.reading import ORDERED, ColumnReader
 
-__all__ = ["ORDERED", "ColumnReader", "TableEncoder"]
+__all__ = ["TableEncoder"]

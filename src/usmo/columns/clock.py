@@ -4,7 +4,8 @@
     weekday    0 on Monday to 6 on Sunday
 
 Both are those of the moment that was read, which is UTC if it had a time zone. Only columns whose times of day differ
-have a clock; a column of plain dates, or of dates at one same time, has none. A part that is constant is left out.
+have a clock; a column of plain dates, or of dates at one same time, has none. Two times an hour apart are the same time
+in a zone with summer time. A part that is constant is left out.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def clock_of(days: np.ndarray) -> list[dict[str, Any]]:
     values = _values(days)
     hours = values["hour"][~np.isnan(days)]
     apart = (hours - hours[:1] + 12) % 24 - 12  # across midnight too
-    if not (np.abs(apart) > _SAME).any():
+    apart = apart - apart.min(initial=0.0)
+    if (np.minimum(apart, np.abs(apart - 1.0)) <= _SAME).all():  # an hour apart: summer time
         return []
     varying = [part for part, x in values.items() if np.nanmin(x) < np.nanmax(x)]
     scalings = np.transpose(scaling(np.array([values[part] for part in varying]))).tolist()

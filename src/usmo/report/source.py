@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from usmo.columns import ORDERED, ColumnReader, TableEncoder
+from usmo.columns import TableEncoder
+from usmo.columns.reading import ORDERED, ColumnReader
 from usmo.core.arrays import Array, Index
 from usmo.io import Sheet
 from usmo.io.infer_types import infer_type

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from usmo.columns import ColumnReader, TableEncoder
+from usmo.columns import TableEncoder
+from usmo.columns.reading import ColumnReader
 from usmo.core.arrays import Array, Index
 from usmo.io import Sheet
 from usmo.report.formatting import clean, percent, shorten

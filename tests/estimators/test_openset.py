@@ -139,6 +139,11 @@ def test_texts_missing_values_and_sparse_tables_work():
         ({"priors": {7: 0.1}}, lambda y: y, r"priors must name classes of y, got 7; y has \[0, 1, 2, 3\]"),
         ({"priors": 0.4}, lambda y: y, "priors must sum to at most 1, got 1.6"),
         ({"priors": "guess"}, lambda y: y, r"priors must be 'estimate' or lie in \(0, 1\), got 'guess'"),
+        (
+            {},
+            lambda y: np.where((y == 3) & (np.arange(len(y)) != np.flatnonzero(y == 3)[0]), -1, y),
+            r"needs at least 2 labelled positives .*; give priors=\{3: a number in \(0, 1\)\}",
+        ),
         ({"none_label": 2}, lambda y: y, "none_label must not be one of the classes in y, got 2"),
         ({"none_label": "other"}, lambda y: y, "none_label must be a number like the classes in y, got 'other'"),
         ({"estimator": PUSVC(scenario="censored")}, lambda y: y, "estimator must have scenario='case-control'"),

@@ -103,6 +103,15 @@ def test_bad_parameters_are_named(parameters, message):
         PUOutlierDetector(**parameters).fit(X, y)
 
 
+def test_one_known_inlier_does_not_say_what_share_is_outlying():
+    X, y, _ = table()
+    single = (np.arange(len(y)) == np.flatnonzero(y)[0]).astype(int)
+    message = rf"contamination='estimate' needs .* got 1 and {len(y) - 1}; give contamination as a number"
+    with pytest.raises(ValueError, match=message):
+        PUOutlierDetector().fit(X, single)
+    assert PUOutlierDetector(contamination=0.1).fit(X, single).contamination_ == pytest.approx(0.1)
+
+
 def test_a_saved_detector_gives_the_same_scores(tmp_path):
     X, y, _ = table()
     detector = PUOutlierDetector(contamination=0.1).fit(X, y)

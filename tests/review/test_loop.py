@@ -259,7 +259,7 @@ def test_bad_input_is_refused(table, change, message):
     ("ids", "labels", "message"),
     [
         ([500], [1], "between 0 and 119"),
-        ([1, 1], [1, 1], "each row once, got row 1 2 times"),
+        ([1, 1], [1, 1], "each row once, got row 1 in 2 places"),
         ([1], [2], "labels must be 1 or True"),
         ([1.5], [1], "row numbers"), ([1, 2], [1], "one entry for each of the 2 ids"),
     ],

@@ -138,7 +138,7 @@ def marked_sentence(counts: Counts) -> str:
 
 def share_marked(marked: int, rows: int, noun: str) -> str:
     """How many of some rows are marked."""
-    are = "is" if marked == 1 else "are"
+    are = "is" if 1 in (marked, rows) else "are"
     return f"{quantity(marked)} of {quantity(rows, noun)} {are} marked as positive"
 
 

@@ -6,14 +6,13 @@ import os
 from typing import Any
 
 import click
-import numpy as np
 
 from usmo.cli import interrupts
 from usmo.cli.features import encoder_of, feature_sheet
 from usmo.cli.messages import Messages, put_json
 from usmo.cli.options import TableOptions
 from usmo.cli.outputs import check_targets
-from usmo.cli.task import excluded_columns, read_sheet, row_names
+from usmo.cli.task import excluded_columns, label_counts, read_sheet, row_names
 from usmo.io import labels
 from usmo.io.labels import label_remarks
 from usmo.review import BackgroundRefit, Review, Store
@@ -50,8 +49,7 @@ def review(
         ids = row_names(sheet, table.id_column)
         if dry_run:
             there = "continue a review" if os.path.exists(path) else "start a review"
-            counts = {"rows": len(kinds), "known_positives": int(np.count_nonzero(kinds == 1))}
-            put_json({"would": there, "store": path, **counts})
+            put_json({"would": there, "store": path, **label_counts(kinds)})
             return
         listening = serving.bound_socket(host, port)
         features = feature_sheet(sheet, table, excluded_columns(table.roles))

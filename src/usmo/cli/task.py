@@ -47,9 +47,14 @@ class Task:
     @property
     def counts(self) -> dict[str, int]:
         """The numbers of rows by kind of label."""
-        counts = {"rows": len(self.y), "known_positives": int(np.count_nonzero(self.y == 1))}
-        negatives = int(np.count_nonzero(self.y == -1))
-        return {**counts, "known_negatives": negatives} if negatives else counts
+        return label_counts(self.y)
+
+
+def label_counts(y: np.ndarray) -> dict[str, int]:
+    """The numbers of rows, of known positives and, if there are any, of known negatives."""
+    counts = {"rows": len(y), "known_positives": int(np.count_nonzero(y == 1))}
+    negatives = int(np.count_nonzero(y == -1))
+    return {**counts, "known_negatives": negatives} if negatives else counts
 
 
 def read_task(messages: Messages, table: TableOptions) -> Task:

@@ -157,6 +157,7 @@ class OpenSetPUSVC(Storable, MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         unlabelled, names = np.flatnonzero(codes < 0), np.array([False, True])
         _fit_models(
             models,
+            classes,
             [
                 Table(everything, names, np.flatnonzero(codes == k), unlabelled, None, groups=group)
                 for k in range(len(models))
@@ -200,10 +201,15 @@ class OpenSetPUSVC(Storable, MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return self.classes_[chance.argmax(axis=1)]
 
 
-def _fit_models(models: list[Any], tables: list[Table]) -> None:
+def _fit_models(models: list[Any], classes: np.ndarray, tables: list[Table]) -> None:
     """Fit the classifier of each class: with one cache of kernel rows for all, or one after the other."""
     specs = [specification(model, table) for model, table in zip(models, tables, strict=True)]
-    choices = [choose(t, s, m.prior, m.lam) for m, t, s in zip(models, tables, specs, strict=True)]
+    choices = [
+        choose(
+            t, s, m.prior, m.lam, f"give priors={{{k!r}: a number in (0, 1)}}, or label more rows of this class"
+        )
+        for m, t, s, k in zip(models, tables, specs, classes.tolist(), strict=True)
+    ]
     if not _shares_rows(models[0]):
         for model, table, spec, choice in zip(models, tables, specs, choices, strict=True):
             train(model, table, spec, choice)

@@ -151,6 +151,8 @@ class PUOutlierDetector(Storable, OutlierMixin, MetaEstimatorMixin, BaseEstimato
         else:
             X, y, rule = validate_labelled(self, X, y, **accepted)
             kinds, scenario = rule.kinds(y), "case-control"
+        if contamination == "estimate":
+            _check_counts(*(int(np.count_nonzero(kinds == kind)) for kind in (1, 0)))
         prior = "estimate" if contamination == "estimate" else 1.0 - contamination
         model.set_params(prior=prior, threshold=0.0, scenario=scenario)
         self._fit_classifier(model, X, kinds, group_codes(groups, X.shape[0]))
@@ -202,3 +204,12 @@ class PUOutlierDetector(Storable, OutlierMixin, MetaEstimatorMixin, BaseEstimato
     def predict(self, X: Any) -> np.ndarray:
         """1 for inliers, -1 for outliers."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
+
+
+def _check_counts(inliers: int, unlabelled: int) -> None:
+    """Refuse to estimate the contamination from a single row of a kind."""
+    if min(inliers, unlabelled) < 2:
+        raise ValueError(
+            "contamination='estimate' needs at least 2 known inliers and 2 unlabelled rows, got "
+            f"{inliers} and {unlabelled}; give contamination as a number in (0, 0.5]"
+        )

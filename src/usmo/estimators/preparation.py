@@ -233,12 +233,18 @@ class Choices:
         return attributes
 
 
-def choose(table: Table, spec: Specification, prior: Any, lam: Any) -> Choices:
-    """Take the prior and λ as given, or estimate the prior and choose λ on the table."""
+_GIVE_PRIOR = 'give prior as a number in (0, 1) instead of prior="estimate"'
+
+
+def choose(table: Table, spec: Specification, prior: Any, lam: Any, advice: str = _GIVE_PRIOR) -> Choices:
+    """Take the prior and λ as given, or estimate the prior and choose λ on the table.
+
+    ``advice`` ends the error if the prior cannot be estimated: what the caller takes instead.
+    """
     if table.propensity is not None:
         value, interval = table.implied_prior, None
     else:
-        value, interval = (float(prior), None) if prior != "estimate" else _needed_prior(table, spec)
+        value, interval = (float(prior), None) if prior != "estimate" else _needed_prior(table, spec, advice)
     if lam != "cv":
         return Choices(value, default_lam(table, spec) if lam == "auto" else float(lam), interval)
     announce(LAMBDA)
@@ -246,12 +252,12 @@ def choose(table: Table, spec: Specification, prior: Any, lam: Any) -> Choices:
     return Choices(value, selection.lam, interval, selection)
 
 
-def _needed_prior(table: Table, spec: Specification) -> tuple[float, tuple[float, float]]:
+def _needed_prior(table: Table, spec: Specification, advice: str) -> tuple[float, tuple[float, float]]:
     """The estimate for a fit. An error also says what the fit takes instead."""
     try:
         return estimate_prior(table, spec)
     except ValueError as error:
-        raise ValueError(f'{error}; give prior as a number in (0, 1) instead of prior="estimate"') from error
+        raise ValueError(f"{error}; {advice}") from error
 
 
 def check_prior(prior: float, table: Table, scenario: str) -> None:

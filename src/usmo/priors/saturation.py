@@ -167,7 +167,7 @@ class NegativesOnly(KnownNegatives):
 def _warn_of_selection(samples: list[Sample]) -> None:
     """Warn if the known negatives have higher scores than the unlabelled rows.
 
-    The unlabelled rows are negatives and positives, and positives have the higher scores. So a random sample of the
+    The unlabelled rows are negatives and positives. If positives have the higher scores, a random sample of the
     negatives has lower scores than the unlabelled rows, or the same if none of these is positive.
     """
     above = float(np.mean([_share_above(each) for each in samples]))
@@ -175,9 +175,9 @@ def _warn_of_selection(samples: list[Sample]) -> None:
     error = math.sqrt((1.0 / n_n + 1.0 / n_u) / 12.0)  # that of Mann and Whitney's statistic
     if above - 0.5 > float(norm.isf(_SURE)) * error:
         warn(
-            "the known negatives are no random sample of the negatives: they look more like the labelled positives "
-            f"than the unlabelled rows do (a higher score in {above:.0%} of all pairs). The estimate of the prior is "
-            "then too small, and its interval does not hold",
+            "the known negatives look more like the labelled positives than the unlabelled rows do (a higher score in "
+            f"{above:.0%} of all pairs): they are no random sample of the negatives, or there are positives of a kind "
+            "that is not labelled. The estimate of the prior is then too small, and its interval does not hold",
             topic="selected-negatives",
         )
 

@@ -61,7 +61,7 @@ LIMITS_WITH_PRIOR = (
 LIMITS = f"{LIMITS_WITH_PRIOR}. Negatives of a kind that looks positive are taken for positives without labels"
 
 OFTEN_REJECTED = (
-    "More rows are labelled than look positive without a label: "
+    "Of the rows that the test uses, more are labelled than look positive without a label: "
     "labels at random are then often taken for labels that are not."
 )
 """On 17 tables with 80 % of the positives labelled at random, the test without the prior rejects in most draws."""

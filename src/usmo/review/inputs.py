@@ -51,7 +51,7 @@ def checked_decisions(ids: Any, labels: Any, n_rows: int) -> tuple[list[int], li
         raise ValueError(f"ids must lie between 0 and {n_rows - 1}, got {outside[0]}")
     named, times = np.unique(rows, return_counts=True)
     if (times > 1).any():
-        raise ValueError(f"ids must name each row once, got row {named[np.argmax(times)]} {times.max()} times")
+        raise ValueError(f"ids must name each row once, got row {named[np.argmax(times)]} in {times.max()} places")
     values = np.asarray(labels)
     if values.dtype == bool:
         values = np.where(values, 1, -1)

@@ -64,6 +64,17 @@ def test_the_first_message_counts_known_negatives(data, capsys, monkeypatch):
     assert ": 60 rows, 20 known positives, 3 known negatives\n" in capsys.readouterr().err
 
 
+def test_rows_are_named_by_the_column_of_ids_as_in_a_ranking(data, capsys, monkeypatch):
+    pytest.importorskip("uvicorn")
+    desks = []
+    monkeypatch.setattr("usmo.review_page.serving.serve", lambda desk, *args, **options: desks.append(desk))
+    assert main(["review", str(data), "--label-column", "known", "--positive", "yes", "--no-browser"]) == 0
+    assert "rows are named by column id; --id-column names another\n" in capsys.readouterr().err
+    (desk,) = desks
+    assert desk.review.ids == [f"r{k}" for k in range(60)]
+    assert desk.cards.names == ["age", "job"]
+
+
 @pytest.mark.parametrize(("options", "code", "words"), [
     (["--host", "0.0.0.0"], 2, "--allow-remote"),
     (["--host", "example.org"], 2, "can be reached from other machines"),

@@ -12,7 +12,7 @@ from usmo.cli.features import encoder_of, feature_sheet
 from usmo.cli.messages import Messages, put_json
 from usmo.cli.options import TableOptions
 from usmo.cli.outputs import check_targets
-from usmo.cli.task import excluded_columns, label_counts, read_sheet, row_names
+from usmo.cli.task import excluded_columns, label_counts, name_rows, read_sheet, row_names
 from usmo.io import labels
 from usmo.io.labels import label_remarks
 from usmo.review import BackgroundRefit, Review, Store
@@ -46,24 +46,28 @@ def review(
     with Messages(quiet) as messages:
         sheet = read_sheet(messages, table)
         kinds = labels(sheet, table.label_column, table.positive, table.negative, options=True)
-        ids = row_names(sheet, table.id_column)
         if dry_run:
             there = "continue a review" if os.path.exists(path) else "start a review"
             put_json({"would": there, "store": path, **label_counts(kinds)})
             return
         listening = serving.bound_socket(host, port)
         features = feature_sheet(sheet, table, excluded_columns(table.roles))
+        encoder = encoder_of(table).fit(features)
+        table, named = name_rows(table, features, encoder)
         known = [quantity((kinds == 1).sum(), "known positive")]
         if table.negative is not None:
             known.append(quantity((kinds == -1).sum(), "known negative"))
         messages.say(f"{table.source}: {', '.join([quantity(len(kinds), 'row'), *known])}")
         for remark in label_remarks(sheet, table.label_column, table.positive, table.negative, kinds):
             messages.say(f"  {remark}")
+        if named:
+            messages.say(f"  {named}")
         mark = fingerprint(sheet.drop([table.label_column]), kinds)
         with Store(path, mark) as own, interrupts.calling(own.end):
             one = Review(
-                features, kinds, ids=ids, encoder=encoder_of(table), store=own, strategy=strategy, rule=rule,
-                random_share=random_share, recall=recall, confidence=confidence, random_state=seed,
+                features, kinds, ids=row_names(sheet, table.id_column), encoder=encoder, store=own,
+                strategy=strategy, rule=rule, random_share=random_share, recall=recall, confidence=confidence,
+                random_state=seed,
             )  # fmt: skip
             interrupts.set_outcome(f"all decisions are in {path}")
             messages.say(

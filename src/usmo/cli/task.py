@@ -66,17 +66,24 @@ def read_task(messages: Messages, table: TableOptions) -> Task:
     groups = row_groups(sheet, table.group_column)
     features = feature_sheet(sheet, table, excluded_columns(table.roles))
     encoder.fit(features)
-    found = id_column(features, encoder) if table.id_column is None else None
-    table = table if found is None else table._replace(id_column=found)
+    table, named = name_rows(table, features, encoder)
     ids = row_names(sheet, table.id_column)
     X, names = encoder.transform(features), titles(sheet, encoder)
     task = Task(table, y, ids, encoder, X, sheet, propensity, names, groups)
     describe_table(messages, table.source, task.counts, encoder)
-    if found is not None:
-        messages.say(f"  rows are named by column {found}; --id-column names another")
+    if named:
+        messages.say(f"  {named}")
     for remark in label_remarks(sheet, table.label_column, table.positive, table.negative, y):
         messages.say(f"  {remark}")
     return task
+
+
+def name_rows(table: TableOptions, features: Sheet, encoder: TableEncoder) -> tuple[TableOptions, str]:
+    """The options with the column that names the rows, if there is one, and a message if it was found, not given."""
+    found = id_column(features, encoder) if table.id_column is None else None
+    if found is None:
+        return table, ""
+    return table._replace(id_column=found), f"rows are named by column {found}; --id-column names another"
 
 
 def read_sheet(messages: Messages, table: TableOptions) -> Sheet:

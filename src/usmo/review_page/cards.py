@@ -148,10 +148,12 @@ class Cards:
         at = np.clip(100.0 * (np.append(marks, value) - low) / (high - low), 0.0, 100.0).round(2).tolist()
         return {"words": words, "among": among[0], "marks": at[:5], "at": at[5]}
 
-    def _share(self, name: str, value: Any, positives: Index) -> dict[str, Any]:
-        """How often a category occurs among the known positives and in all rows."""
+    def _share(self, name: str, value: Any, positives: Index) -> dict[str, Any] | None:
+        """How often a category occurs among the known positives and in all rows; None for one that occurs once."""
         column = self.sheet.frame[name]
         own, everywhere = (int((some == value).sum() or 0) for some in (column[positives], column))
+        if everywhere < 2:
+            return None
         of_all = percent(everywhere / max(1, len(column)))
         return {"words": f"{own:,} of {len(positives):,} known positives and {of_all} of all rows"}
 

@@ -36,6 +36,18 @@ def test_nan_is_an_error_that_names_the_worker(client, monkeypatch):
     assert not hasattr(model, "coef_")
 
 
+def test_transfers_slower_than_the_check_of_the_workers_break_nothing(client, monkeypatch):
+    """A transfer that Dask has begun must not be cancelled: later ones of the same client would be cancelled too."""
+    monkeypatch.setattr("usmo.dask.cluster._CHECK_SECONDS", 1e-4)
+    X, y = random_rows()
+    for _ in range(3):
+        models = (
+            cls(0.3, tol=1e-6).fit(*rows)
+            for cls, rows in ((LinearPUSVC, (lazy(X), lazy(y))), (usmo.LinearPUSVC, (X, y)))
+        )
+        assert_equal_models(*models, X)
+
+
 def test_no_task_stays_on_the_scheduler_after_a_fit(client):
     X, y = random_rows()
 

@@ -12,8 +12,11 @@ decision function.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future as FutureOfThread
+from concurrent.futures import TimeoutError as TimeoutOfThread
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +24,6 @@ import numpy as np
 from distributed import Client, Future, KilledWorker, TimeoutError, get_worker, wait
 from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.protocol import pickle
-from distributed.utils import sync
 from scipy import sparse
 
 from usmo.core.shards import Partial, PerShard, ShardLost, merged
@@ -146,21 +148,25 @@ class ClusterShards:
         """The results, or ShardLost if a worker of a shard has disappeared.
 
         A worker may also disappear between the end of a task and the arrival of its result. Dask would then wait for
-        ever, because the task can only be repeated on that worker.
+        ever, because the task can only be repeated on that worker. A transfer that takes long is not cancelled: later
+        ones of the client may have joined it, and all that come after them would be cancelled too.
         """
-        patience = _CHECK_SECONDS
+        transfer: FutureOfThread[list[Any]] | None = None
         while True:
             try:
-                wait(futures, timeout=_CHECK_SECONDS)
-                loop: Any = self.client.loop
-                return sync(loop, self.client.gather, futures, asynchronous=True, callback_timeout=patience)
-            except TimeoutError:
-                if all(future.done() for future in futures):
-                    patience *= 2.0  # large results take longer
+                if transfer is None:
+                    wait(futures, timeout=_CHECK_SECONDS)
+                    loop: Any = self.client.loop
+                    transfer = asyncio.run_coroutine_threadsafe(self._gather(futures), loop.asyncio_loop)
+                return transfer.result(timeout=_CHECK_SECONDS)
+            except (TimeoutError, TimeoutOfThread):
                 if not set(self.owners) <= set(self.client.nthreads()):
                     raise ShardLost from None
             except (KilledWorker, FutureCancelledError, FuturesCancelledError):
                 raise ShardLost from None
+
+    async def _gather(self, futures: list[Future]) -> list[Any]:
+        return await self.client.gather(futures, asynchronous=True)
 
     def close(self) -> None:
         """Release the shards."""

@@ -354,3 +354,40 @@ def test_a_closed_pipe_ends_the_run_quietly(bank):
         f"{sys.executable} -m usmo --help >&- 2>&-", shell=True, capture_output=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_prior_says_of_each_method_what_it_leaves_open(tmp_path, capfd):
+    rng = np.random.default_rng(0)
+    rows = [f"{x:.3f},{z:.3f},{'yes' if k < 12 else ''}" for k, (x, z) in enumerate(rng.normal(size=(150, 2)))]
+    path = tmp_path / "noise.csv"
+    path.write_text("\n".join(["x,z,known", *rows]) + "\n")
+    asked = [
+        "prior",
+        path,
+        "--label-column",
+        "known",
+        "--positive",
+        "yes",
+        "--method",
+        "best-bin,saturation",
+        "--json",
+    ]
+    capfd.readouterr()
+    assert main([str(each) for each in asked]) == 0
+    out, err = capfd.readouterr()
+    notes = json.loads(out)["notes"]
+    assert notes[0] == "12 known positives say little about the share of positives"
+    assert any(
+        note.startswith("saturation: These columns do not determine the share of positives, ") for note in notes
+    )
+    assert all(f"usmo: note: {note}" in err for note in notes)
+
+
+def test_a_share_that_known_negatives_exclude_is_refused(tmp_path, capfd):
+    lines = [f"{k % 7},{k % 5},{'yes' if k < 10 else 'no' if k < 70 else ''}" for k in range(100)]
+    path = tmp_path / "answered.csv"
+    path.write_text("\n".join(["x,z,known", *lines]) + "\n")
+    options = ["--label-column", "known", "--positive", "yes", "--negative", "no", "--scenario", "censored"]
+    assert main(["rank", str(path), *options, "--prior", "0.5"]) == 1
+    assert "--prior must be at most 0.4 with --scenario censored" in capfd.readouterr().err
+    assert main(["rank", str(path), *options, "--prior", "0.35", "--quiet"]) == 0

@@ -143,6 +143,18 @@ def test_the_interval_covers_with_a_handful_of_labelled_positives(prior):
     assert covered >= 170
 
 
+def test_few_labelled_positives_that_trees_have_seen_leave_the_mixture_open():
+    """Held-out labelled rows then have a probability of nearly 1, which is no measure of their error."""
+    rng = np.random.default_rng(0)
+    p, u = np.full(201, 9.0), decision_quantiles(values(rng, 200, PRIOR), np.ones(200))
+    known, d = Reference(PRIOR, PRIOR, PRIOR, p, u, 10.0, 200.0, 0.0), values(rng, 1000, 0.7)
+    (low, high), (lowest, highest) = (mixture_prior(known, CURVE, d, seen=seen)[1] for seen in (False, True))
+    assert not low <= 0.7 <= high
+    assert lowest <= 0.7 <= highest
+    many = replace(known, n_labelled=20.0)
+    assert mixture_prior(many, CURVE, d, seen=True) == mixture_prior(many, CURVE, d)
+
+
 @pytest.mark.parametrize("decision", [0.0, 0.37, -2.0])
 def test_values_that_are_all_equal_say_nothing_of_the_prior(decision):
     p, u, d = np.full(201, decision), np.full(201, decision), np.full(77, decision)

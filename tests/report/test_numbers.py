@@ -69,7 +69,7 @@ def test_quality_is_that_of_held_out_rows(model, rows, text):
     auc = (roc_auc_score(known, f) - model.prior_ / 2) / (1 - model.prior_)
     assert f"ranks above a negative{min(max(auc, 0), 1):.2f}" in page
     recall, q = found / known.sum(), (f[~known] > 0).mean()
-    assert f"the marked rows that are positive{min(1, model.prior_ * recall / q):.2f}" in page
+    assert f"the marked unlabelled rows that are positive{min(1, model.prior_ * recall / q):.2f}" in page
 
 
 def test_other_priors_give_what_separate_fits_give(model, rows):
@@ -132,3 +132,36 @@ def test_marks_of_which_most_are_false_alarms_are_not_called_useless(model, rows
         "the order of the rows, not the mark."
     )
     assert not any("false alarms" in one for one in doubts(model, f, counts, Quality(0.6, 0.6, 0.96, 90)))
+
+
+def test_precision_is_that_of_marked_rows_without_a_label():
+    """Most positives are labelled, and of the marked unlabelled rows most are negative: the truth is known."""
+    rng = np.random.default_rng(0)
+    truth = rng.random(4000) < 0.3
+    labels = (truth & (rng.random(4000) < 0.9)).astype(int)
+    f = rng.normal(size=4000) + 2.0 * truth - 1.0
+    labels[rng.choice(np.flatnonzero(~truth), 400, replace=False)] = -1
+    found = Quality.of(labels, f, truth.mean(), "censored", threshold=0.0)
+    unlabelled = labels == 0
+    assert found.precision == pytest.approx(truth[unlabelled & (f > 0)].mean(), abs=0.03)
+    same = Quality.of(labels, f, truth[unlabelled].mean(), "case-control", threshold=0.0)
+    assert found == pytest.approx(same)
+
+
+@pytest.mark.parametrize("prior", [0.4, "estimate"])
+def test_an_estimated_propensity_does_not_replace_the_test_of_labels_at_random(prior):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 3))
+    truth = rng.random(500) < 0.4
+    X[truth, :2] += 2.0
+    known = truth & (rng.random(500) < 0.5)
+    options = {"scenario": "censored", "lam": 0.01, "propensity": "estimate", "propensity_columns": [2]}
+    model = PUSVC(prior, **options).fit(X, known)
+    assert model.propensity_model_.is_constant
+    labels = known.astype(int)
+    assert refits.labels_test(model, X, labels).given == (prior == 0.4)
+    plain = PUSVC(model.prior_, scenario="censored", lam=0.01).fit(X, known)
+    np.testing.assert_allclose(refits.held_out(model, X, labels).f, refits.held_out(plain, X, labels).f, atol=1e-4)
+    given = PUSVC(**options | {"propensity": None, "propensity_columns": None}).fit(X, known, propensity=0.5)
+    assert refits.labels_test(given, X, labels) is None
+    assert refits.held_out(given, X, labels) is None

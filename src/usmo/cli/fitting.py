@@ -32,6 +32,7 @@ from usmo.cli.propensity import propensity_sentences, with_propensity
 from usmo.cli.task import Task, classifier, pipeline, read_task
 from usmo.estimators.counts import Counts
 from usmo.files import fingerprint, save
+from usmo.io import TableError
 from usmo.priors import ScarTest
 from usmo.report.doubts import Quality, cross_validated_quality, doubts, held_out_quality
 from usmo.report.influence import tried_columns
@@ -83,7 +84,8 @@ class FittedTask:
     def held_out(self) -> HeldOut | None:
         """Decision values of held-out rows: those of the report, or else of three fits to a sample of the rows."""
         task, encoder = self.task, self.task.encoder
-        if not self.reported:
+        is_wide = task.X.shape[1] > _HELD_OUT_ROWS  # fits to few rows of many columns are unlike that to all rows
+        if not self.reported and not is_wide:
             return held_out(
                 self.model,
                 task.X,
@@ -95,7 +97,7 @@ class FittedTask:
             )
         is_text = encoder.words() is not None
         columns = {} if is_text else tried_columns(self.model, task.X, feature_columns(encoder))
-        return held_out(self.model, task.X, task.y, columns, row_groups=task.groups)
+        return held_out(self.model, task.X, task.y, columns if self.reported else None, row_groups=task.groups)
 
     @cached_property
     def quality(self) -> Quality | None:
@@ -210,6 +212,7 @@ def _fitted(
     reported: bool,
     assumed: bool,
 ) -> FittedTask:
+    _check_prior(task, options)
     model = classifier(**options, verbose=1 if messages.live else 0)
     with messages.during_fit(), progress.fitting():
         model.fit(task.X, task.y, propensity=task.propensity, groups=task.groups)
@@ -222,6 +225,16 @@ def _fitted(
         )
         model = model.best_estimator_
     return FittedTask(task, options, model, reported, assumed)
+
+
+def _check_prior(task: Task, options: dict[str, Any]) -> None:
+    """Refuse a share of all rows that the known negatives leave no room for."""
+    largest = 1.0 - task.counts.get("known_negatives", 0) / task.counts["rows"]
+    if options["scenario"] == "censored" and options["prior"] != "estimate" and options["prior"] > largest:
+        raise TableError(
+            f"--prior must be at most {largest:.4g} with --scenario censored, the share of all rows that are not known "
+            f"to be negative, got {options['prior']:g}"
+        )
 
 
 def _plan(task: Task, options: dict[str, Any], outputs: dict[str, str | None]) -> dict[str, Any]:

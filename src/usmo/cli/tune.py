@@ -15,11 +15,12 @@ from usmo.cli.features import with_kernel
 from usmo.cli.messages import Messages, put_json
 from usmo.cli.options import TableOptions
 from usmo.cli.task import Task, classifier, read_task
-from usmo.estimators.counts import prior_is_determined
 from usmo.estimators.preparation import estimate_prior, prepare_table, seed_of, specification
 from usmo.estimators.types import Rule, Scenario
 from usmo.priors import DEFAULT, ESTIMATORS, NEED_NEGATIVES
+from usmo.report.doubts import FEW_POSITIVES, wide_interval
 from usmo.report.refits import labels_test
+from usmo.system.words import quantity
 
 
 def prior(
@@ -61,23 +62,28 @@ def prior(
             None, task.X, task.y, task.encoder.get_feature_names_out().tolist(), row_groups=task.groups,
             scenario=scenario,
         )  # fmt: skip
-        if as_json:
-            found = None if test is None else as_json_test(test)
-            put_json({"scenario": scenario, "estimates": estimates, "labels_at_random": found})
-            return
         if test is not None:
             messages.say(str(test))
-        low, high = estimates[names[0]]["interval"]
-        n_p, n_u, n_n = (int(np.count_nonzero(task.y == kind)) for kind in (1, 0, -1))
-        if not prior_is_determined((low, high), n_p, n_u, scenario, n_n):
-            messages.say(
-                f"note: {names[0]} says that this table does not determine the share of positives: {low:.3f} to "
-                f"{high:.3f} all fit"
-            )
+        notes = _notes(estimates, task, scenario)
+        for note in notes:
+            messages.say(f"note: {note}")
+        if as_json:
+            found = None if test is None else as_json_test(test)
+            put_json({"scenario": scenario, "estimates": estimates, "labels_at_random": found, "notes": notes})
+            return
         click.echo("method,prior,low,high")
         for name, estimate in estimates.items():
             low, high = estimate["interval"]
             click.echo(f"{name},{estimate['prior']:.4f},{low:.4f},{high:.4f}")
+
+
+def _notes(estimates: dict[str, dict[str, Any]], task: Task, scenario: Scenario) -> list[str]:
+    """What a user should know of the estimates: few known positives, and wide intervals of each method."""
+    n_p, n_u, n_n = (int(np.count_nonzero(task.y == kind)) for kind in (1, 0, -1))
+    few = quantity(n_p, "known positive says", "known positives say")
+    notes = [f"{few} little about the share of positives"] if n_p < FEW_POSITIVES else []
+    wide = {name: wide_interval(one["interval"], n_p, n_u, scenario, n_n) for name, one in estimates.items()}
+    return notes + [f"{name}: {text}" for name, text in wide.items() if text]
 
 
 @contextlib.contextmanager

@@ -30,6 +30,7 @@ from usmo.core.arrays import Array
 from usmo.core.shards import LocalShards
 from usmo.estimators.calibration import Calibration, ShiftedCalibration, shifted
 from usmo.estimators.threshold import ValueShard, threshold_at_prior
+from usmo.kernels.kernel import FORESTS
 from usmo.system.caller import warn
 
 QUANTILES = 201
@@ -52,6 +53,11 @@ _FEW_LABELLED = 20
 """With fewer labelled positives than this, the error of their mean probability is taken to be the largest possible.
 With 2 to 19 of them on four made-up tables, and shares of 0.02 to 0.9, the interval of 90 % then contains the share in
 97 % of 800 cases. With the variance of their probabilities it is 63 % for 3 and 5 of them."""
+
+_TREES_SURE = 0.5
+"""Share of the distance between the mean probabilities of labelled positives and of unlabelled rows that may be wrong,
+with few labelled positives and kernels of trees. The trees have seen the labels of all rows, so that held-out labelled
+rows look surer than they are."""
 
 _ROUNDING = 1e-9
 """Smallest standard error of a difference of means: a smaller difference is one of rounding."""
@@ -123,7 +129,8 @@ def adapted(model: Any, f: Array) -> Any:
     else:
         curve = Calibration(old.above, old.below, old.offset)
         d = f + old.shift if isinstance(old, ShiftedCalibration) else f
-        value, result.prior_interval_ = mixture_prior(known, curve, d)
+        seen = getattr(model, "kernel", None) in FORESTS
+        value, result.prior_interval_ = mixture_prior(known, curve, d, seen=seen)
         result.drift_ = _drift(known, curve, d, result.prior_interval_)
     result.prior_ = value
     move = 0.0
@@ -135,14 +142,21 @@ def adapted(model: Any, f: Array) -> Any:
     return result
 
 
-def mixture_prior(known: Reference, curve: Calibration, d: Array) -> tuple[float, tuple[float, float]]:
-    """π' and its interval, from decision values of the table on the scale of training."""
+def mixture_prior(
+    known: Reference, curve: Calibration, d: Array, *, seen: bool = False
+) -> tuple[float, tuple[float, float]]:
+    """π' and its interval, from decision values of the table on the scale of training.
+
+    ``seen`` says that the kernel was learnt from the labels of all rows, held-out ones too.
+    """
     p, u, x = (curve(values) for values in (known.labelled, known.unlabelled, d))
     prior = known.prior
     log_odds = np.linspace(logit(_SMALLEST), -logit(_SMALLEST), _GRID)
     grid = expit(log_odds)
     r = (grid - prior) / (1.0 - prior)
     var_p = _error_of_labelled(p, known.n_labelled)
+    if seen and known.n_labelled < _FEW_LABELLED:
+        var_p = max(var_p, (_TREES_SURE * (float(p.mean()) - float(u.mean()))) ** 2)
     # labelled positives that are among the unlabelled rows count in both means
     common = known.inside * p.var() / known.n_unlabelled
     var_x = max(x.var(), u.var()) if len(x) < _FEW else x.var()

@@ -57,7 +57,9 @@ def count_marked(f: Array) -> int:
     return int(np.count_nonzero(is_marked(f)))
 
 
-def expected_positives(prior: float, labelled: int, unlabelled: int, scenario: str, negatives: int = 0) -> float:
+def expected_positives(
+    prior: float, labelled: float, unlabelled: float, scenario: str, negatives: float = 0
+) -> float:
     """Expected number of positives among the unlabelled rows.
 
     π·n_U; in the censored scenario π is the share among all rows, so the labelled positives are subtracted.

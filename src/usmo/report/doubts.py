@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,20 +40,33 @@ class Quality(NamedTuple):
     ) -> Quality | None:  # fmt: skip
         """From held-out decision values of different rows; None if there are too few to tell.
 
-        Rows above the ``threshold`` are marked, by default the one that marks the share π.
+        Rows above the ``threshold`` are marked, by default the one that marks the share π. Precision is that of the
+        marked rows without a label.
         """
-        used = (labels >= 0) | (scenario == "censored")
-        y, f = np.maximum(labels, 0)[used], f[used]
-        weight = np.ones(len(f)) if weight is None else weight[used]
-        if min(np.count_nonzero(y == 1), np.count_nonzero(y == 0)) < _FEWEST or not np.isfinite(f).all():
+        weight = np.ones(len(f)) if weight is None else weight
+        at = threshold
+        if at is None:
+            sample = np.ones(len(f), dtype=bool) if scenario == "censored" else labels == 0
+            inside = min(max(prior, 1e-9), 1.0 - 1e-9)
+            at = prior_threshold(f[sample], inside, sample_weight=weight[sample])
+        used = labels >= 0
+        if min(np.count_nonzero(labels == kind) for kind in (1, 0)) < _FEWEST or not np.isfinite(f[used]).all():
             return None
-        sample = y >= 0 if scenario == "censored" else y == 0
-        prior = min(max(prior, 1e-9), 1.0 - 1e-9)
-        common: dict[str, Any] = {"prior": prior, "scenario": scenario, "sample_weight": weight}
-        at = prior_threshold(f[sample], prior, sample_weight=weight[sample]) if threshold is None else threshold
+        common: dict[str, Any] = {
+            "prior": share_of_unlabelled(prior, labels, scenario, weight), "sample_weight": weight[used],
+        }  # fmt: skip
+        y, f = labels[used], f[used]
         recall, precision = (measure(y, f, threshold=at, **common) for measure in (pu_recall, pu_precision))
-        known = round(float(weight[y == 1].sum()))
+        known = round(float(weight[labels == 1].sum()))
         return cls(float(recall), float(precision), float(pu_roc_auc(y, f, **common)), known)
+
+
+def share_of_unlabelled(prior: float, labels: np.ndarray, scenario: str, weight: Array | None = None) -> float:
+    """The share of positives among the unlabelled rows that a prior implies, strictly between 0 and 1."""
+    mass = np.ones(len(labels)) if weight is None else weight
+    n_p, n_u, n_n = (float(mass[labels == kind].sum()) for kind in (1, 0, -1))
+    share = expected_positives(prior, n_p, n_u, scenario, n_n) / n_u
+    return min(max(share, 1e-9), 1.0 - 1e-9)
 
 
 def held_out_quality(model: Any, held: HeldOut | None) -> Quality | None:
@@ -113,18 +127,24 @@ def _about_estimates(model: Any, counts: Counts) -> list[str]:
 
 
 def _about_interval(model: Any, counts: Counts) -> list[str]:
-    low, high = model.prior_interval_
     rows = counts.positives, counts.unlabelled, model.scenario, counts.negatives
+    found = wide_interval(model.prior_interval_, *rows)
+    advice = "The order of the rows is surer than the number marked. Give the share if you know it (--prior)."
+    return [f"{found}. {advice}"] if found else []
+
+
+def wide_interval(
+    interval: Sequence[float], positives: int, unlabelled: int, scenario: str, negatives: int = 0
+) -> str:
+    """What a wide interval of the prior leaves open, without a full stop; empty if it is narrow."""
+    rows, (low, high) = (positives, unlabelled, scenario, negatives), interval
     few, many = (round(expected_positives(end, *rows)) for end in (low, high))
-    advice = (
-        f"between {quantity(few)} and {quantity(many)} rows may be positive. The order of the rows is surer than the "
-        "number marked. Give the share if you know it (--prior)."
-    )
+    open_ = f"between {quantity(few)} and {quantity(many)} rows may be positive"
     if not prior_is_determined((low, high), *rows):
-        return [f"These columns do not determine the share of positives, {low:.3f} to {high:.3f}: {advice}"]
+        return f"These columns do not determine the share of positives, {low:.3f} to {high:.3f}: {open_}"
     if high > _WIDE * max(low, 1e-12) and high - low > 0.05:
-        return [f"The share of positives is uncertain, between {low:.3f} and {high:.3f}: {advice}"]
-    return []
+        return f"The share of positives is uncertain, between {low:.3f} and {high:.3f}: {open_}"
+    return ""
 
 
 def _about_quality(quality: Quality) -> list[str]:

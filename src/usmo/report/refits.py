@@ -64,7 +64,7 @@ def held_out(
     """
     rows = _rows(model, labels, ROWS if most is None else most)
     y = labels[rows]
-    if hasattr(model, "propensity_"):  # the measures assume that positives were labelled at random
+    if not _at_random(model):  # the measures assume that positives were labelled at random
         return None
     if min(np.count_nonzero(y == 1), np.count_nonzero(y == 0)) < FEWEST:
         return None
@@ -73,6 +73,8 @@ def held_out(
     if len(splits) < 2:
         return None
     template, lost = unfitted_copy(model), []
+    if hasattr(model, "propensity_model_"):  # a constant one changes nothing
+        template.set_params(propensity=None, propensity_columns=None)
     if trees is not None and "n_trees" in template.get_params(deep=False):
         template.set_params(n_trees=min(trees, template.n_trees))
     for train, test in splits:
@@ -85,6 +87,12 @@ def held_out(
             lost.append(losses(fitted.decision_function, X, rows[test], y[test], groups, len(splits)))
     tried = np.array(lost) if lost else None
     return HeldOut(f, y, len(splits), len(rows) < len(labels), tried, row_groups is not None)
+
+
+def _at_random(model: Any) -> bool:
+    """Whether the fit took the labels to be at random: no propensities were given, nor estimated to differ."""
+    found = getattr(model, "propensity_model_", None)
+    return not hasattr(model, "propensity_") if found is None else found.is_constant
 
 
 def _splits(parts: int, y: np.ndarray, groups: Index | None) -> list[tuple[Index, Index]]:
@@ -156,17 +164,21 @@ def labels_test(
 ) -> ScarTest | None:  # fmt: skip
     """The test of labels at random; None if propensities are given, for kernel matrices, wide tables and few labels.
 
+    Estimated propensities do not replace it: they may be constant, or rest on a prior that was estimated as if labels
+    were at random.
+
     It takes rows as independent, so there is none for rows in groups either. A prior that was given is used, unless
     it leaves no unlabelled row positive, or none negative, or the model was adapted to another mixture. The scenario is
     that of the model, if there is one.
     """
-    told = hasattr(model, "propensity_") or getattr(model, "kernel", None) == "precomputed"
+    given = hasattr(model, "propensity_") and not hasattr(model, "propensity_model_")
+    told = given or getattr(model, "kernel", None) == "precomputed"
     n_p, n_u = (int(np.count_nonzero(labels == kind)) for kind in (1, 0))
     if told or row_groups is not None or X.shape[1] > _TESTED_COLUMNS or min(n_p, n_u) < FEWEST:
         return None
     scenario, prior = getattr(model, "scenario", scenario), getattr(model, "prior", None)
     low, high = possible_priors(n_p, n_u, len(labels), scenario)
-    given = float(prior) if isinstance(prior, Real) and prior == model.prior_ else None
-    if given is not None and not low < given < high:
-        given = None
-    return scar_test(X, labels, names=names, prior=given, scenario=scenario)
+    known = float(prior) if isinstance(prior, Real) and prior == model.prior_ else None
+    if known is not None and not low < known < high:
+        known = None
+    return scar_test(X, labels, names=names, prior=known, scenario=scenario)

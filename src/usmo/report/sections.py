@@ -15,7 +15,7 @@ from usmo.fitting.certify import meets_tolerance
 from usmo.metrics import pu_f1, pu_precision, pu_recall, pu_roc_auc
 from usmo.report import figures
 from usmo.report.context import ReportContext
-from usmo.report.doubts import doubts, held_out_quality
+from usmo.report.doubts import doubts, held_out_quality, share_of_unlabelled
 from usmo.report.ranking_table import ranking_rows, score_decimals
 from usmo.report.refits import FEWEST, ROWS
 from usmo.system.version import __version__
@@ -40,7 +40,7 @@ _OTHER_TABLE = (
 
 _MEASURES = (
     ("Found (recall)", "share of all positives that are marked", pu_recall),
-    ("Right (precision)", "share of the marked rows that are positive", pu_precision),
+    ("Right (precision)", "share of the marked unlabelled rows that are positive", pu_precision),
     ("F1", "both together, 1 is perfect", pu_f1),
     ("Order (AUC)", "chance that a positive ranks above a negative", pu_roc_auc),
 )
@@ -91,13 +91,12 @@ def _quality(context: ReportContext) -> dict[str, Any] | None:
     if held is None:
         return None
 
-    # known negatives are rarely a random sample, so they count as what they are in the sample: rows without a label
-    used = (held.labels >= 0) | (context.scenario == "censored")
-    y, f = np.maximum(held.labels, 0)[used], held.f[used]
+    used = held.labels >= 0  # known negatives are rarely a random sample
+    y, f = held.labels[used], held.f[used]
 
     def over(measure: Callable[..., float], priors: Iterable[float]) -> list[float]:
-        inside = (min(max(prior, 1e-9), 1.0 - 1e-9) for prior in priors)
-        return [measure(y, f, prior=prior, scenario=context.scenario) for prior in inside]
+        shares = (share_of_unlabelled(prior, held.labels, context.scenario) for prior in priors)
+        return [measure(y, f, prior=share) for share in shares]
 
     return {
         "n_positives": int(np.count_nonzero(held.labels == 1)),

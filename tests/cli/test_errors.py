@@ -72,6 +72,10 @@ USAGE = {
     "trees and an approximation": (
         f"{RANK} --kernel forest --approximation nystroem", "'forest' does not go with --approximation nystroem"
     ),
+    "no kernel and an approximation": (
+        f"{RANK} --kernel linear --approximation nystroem",
+        "--kernel: 'linear' does not go with --approximation nystroem; it accepts rbf and poly",
+    ),
     "bad scenario": (f"{RANK} --scenario both", "'both' is not one of 'case-control', 'censored'"),
     "top of 0": (f"{RANK} --top 0", "0 is not in the range x>=1"),
     "bad seed": (f"{RANK} --seed 1.5", "'1.5' is not a valid integer range"),

@@ -98,6 +98,29 @@ def test_wrong_columns_are_refused(papers, capfd, options, message):
     assert pl.Series([capfd.readouterr().err]).str.contains(message).item()
 
 
+@pytest.mark.parametrize(
+    ("column", "what"), [("Title", "text"), ("abstract", "text"), ("vector", "vectors")]
+)  # fmt: skip
+def test_text_and_vectors_are_refused_as_propensity_columns_before_a_fit(papers, capfd, column, what):
+    options = ["--embedding-column", "vector", "--scenario", "censored", "--propensity-columns", f"year,{column}"]
+    assert main(["rank", str(papers / "t.parquet"), *FIXED, *options, "--dry-run"]) == 1
+    said = capfd.readouterr().err.splitlines()[-1]
+    assert said == (
+        f"usmo: --propensity-columns: column {column!r} holds {what}; propensities are functions of numbers, dates "
+        "and categories"
+    )
+
+
+def test_an_approximation_is_refused_where_text_makes_the_kernel_linear(papers, capfd):
+    asked = ["rank", str(papers / "t.csv"), *FIXED, "--approximation", "nystroem"]
+    assert main(asked) == 2
+    said = capfd.readouterr().err.splitlines()[-1]
+    assert "--approximation: 'nystroem' does not go with the linear kernel, the default for text" in said
+    model = papers / "m.usmo"
+    called(capfd, *asked, "--kernel", "rbf", "--model", model)
+    assert {"kernel rbf", "approximation: nystroem"} <= set(called(capfd, "inspect", model).splitlines())
+
+
 def test_prior_and_select_learn_from_text(papers, capfd):
     line = called(capfd, "prior", papers / "t.csv", *LABELS).splitlines()[1]
     assert 0 < float(line.split(",")[1]) < 1

@@ -254,6 +254,6 @@ def test_what_does_not_go_with_trees_is_refused(table, monkeypatch):
         PUSVC(0.4, kernel="forest", n_trees=0).fit(X, y)
     with pytest.raises(TypeError):
         LinearPUSVC(0.4, n_trees=5)
-    monkeypatch.setattr(fitting_trees, "_LARGEST_SPARSE", 100)
+    monkeypatch.setattr(fitting_trees, "LARGEST_SPARSE", 100)
     with pytest.raises(ValueError, match="holds the table dense"):
         PUSVC(0.4, kernel="forest").fit(sparse.csr_array(X), y)

@@ -12,6 +12,7 @@ from usmo.cli.messages import Messages
 from usmo.cli.options import LEARNED, TableOptions
 from usmo.columns import TableEncoder
 from usmo.columns.schema import KINDS, width
+from usmo.fitting.trees import LARGEST_SPARSE
 from usmo.io import Sheet, need_column, read
 from usmo.io.vectors import NAME, with_vectors
 
@@ -83,16 +84,25 @@ def titles(sheet: Sheet, encoder: TableEncoder) -> list[str] | None:
 def with_kernel(
     options: dict[str, Any], encoder: TableEncoder, rows: int, messages: Messages, *, cluster: bool = False
 ) -> dict[str, Any]:
-    """The options with a kernel. If they name none, it follows from the table: its text and its number of rows."""
-    kernel = options["kernel"]
-    approximated = options.get("approximation", "none") != "none"
-    if kernel in LEARNED and (cluster or approximated):
-        what = "--scheduler" if cluster else f"--approximation {options['approximation']}"
+    """The options with a kernel. If they name none, it follows from the table: its text, its rows and its columns."""
+    kernel, approximation = options["kernel"], options.get("approximation", "none")
+    approximated = approximation != "none"
+    if (kernel in LEARNED and (cluster or approximated)) or (kernel == "linear" and approximated):
+        what = f"--approximation {approximation}" if approximated else "--scheduler"
         raise click.BadParameter(
             f"{kernel!r} does not go with {what}; it accepts rbf and poly", param_hint="--kernel"
         )
-    if encoder.named("text") and kernel in (None, "auto"):
-        messages.say("  the kernel is linear, the default for text; --kernel rbf changes that")
+    if kernel not in (None, "auto"):
+        return options
+    wide = _needs_linear(encoder, rows, cluster)
+    if wide and approximated:
+        raise click.BadParameter(
+            f"{approximation!r} does not go with the linear kernel, the default for {wide}: give --kernel rbf, "
+            "or no approximation",
+            param_hint="--approximation",
+        )
+    if wide:
+        messages.say(f"  the kernel is linear, the default for {wide}; --kernel rbf changes that")
         return {**options, "kernel": "linear"}
     if kernel is not None:
         return options
@@ -104,3 +114,13 @@ def with_kernel(
         f"  the kernel is forest, the default above {_LARGE:,} rows: its time grows with the rows, not their square"
     )
     return {**options, "kernel": "forest"}
+
+
+def _needs_linear(encoder: TableEncoder, rows: int, cluster: bool) -> str:
+    """Tables for which the kernel is linear by default, if this is one: text, and sparse ones too large for trees."""
+    if encoder.named("text"):
+        return "text"
+    columns = len(encoder.get_feature_names_out())
+    if cluster or not encoder.sparse_output_ or rows * columns <= LARGEST_SPARSE:  # a cluster grows no trees
+        return ""
+    return f"a sparse table as large as {rows:,} × {columns:,}"

@@ -41,7 +41,8 @@ def lines_of(path: str, description: dict[str, Any]) -> list[str]:
         lines.append(f"from {extra['source']}{rows}" + (f", {quantity(known, 'known positive')}" if known else ""))
     if summary.get("command"):
         lines.append(f"command: {summary['command']}")
-    lines += _numbers(fitted, assumed=bool(summary.get("prior_assumed")), implied=_is_implied(extra))
+    asked = (extra.get("options") or {}).get("lam", fitted.get("lam"))  # --kernel auto fits with a number
+    lines += _numbers(fitted, asked, assumed=bool(summary.get("prior_assumed")), implied=_is_implied(extra))
     quality = summary.get("quality")
     if quality:
         lines.append(
@@ -66,8 +67,8 @@ def _is_implied(extra: dict[str, Any]) -> bool:
     return column is not None and prior == "estimate"
 
 
-def _numbers(fitted: dict[str, Any], *, assumed: bool, implied: bool) -> list[str]:
-    """Prior, λ and kernel."""
+def _numbers(fitted: dict[str, Any], asked: Any, *, assumed: bool, implied: bool) -> list[str]:
+    """Prior, λ and kernel; ``asked`` is the λ that was asked for, a number or a word."""
     lines = []
     prior, interval, lam = (fitted.get(name) for name in ("prior_", "prior_interval_", "lam_"))
     if isinstance(prior, float):
@@ -76,7 +77,7 @@ def _numbers(fitted: dict[str, Any], *, assumed: bool, implied: bool) -> list[st
         lines.append(f"prior {prior:.4f} ({origin})")
     if isinstance(lam, float):
         origins = {"cv": "chosen by cross-validation", "auto": "the default of the kernel"}
-        lines.append(f"lambda {lam:.3g} ({origins.get(str(fitted.get('lam')), 'given')})")
+        lines.append(f"lambda {lam:.3g} ({origins.get(str(asked), 'given')})")
     kernel = fitted.get("kernel")
     lines.append(f"kernel {kernel}" if isinstance(kernel, str) else "kernel linear")
     return lines

@@ -195,8 +195,9 @@ LEARNED = ("auto", "forest+rbf", "forest")
 
 KERNEL = click.option(
     "--kernel", type=click.Choice([*LEARNED, "rbf", "linear", "poly"]),
-    help="Kernel of the decision function. By default linear for a table with text; else forest+rbf, learned trees and "
-    "rbf, or forest for many rows. auto compares forest+rbf, forest, rbf and linear on held-out rows.",
+    help="Kernel of the decision function. By default linear for text and for sparse tables too large for trees; else "
+    "forest+rbf, learned trees and rbf, or forest for many rows. auto compares forest+rbf, forest, rbf and linear on "
+    "held-out rows.",
 )  # fmt: skip
 SEED = click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of folds and samples."

@@ -28,8 +28,11 @@ from usmo.files import describe, fingerprint, load
 from usmo.io import Sheet, TableError, labels, need_column
 from usmo.io.errors import no_file
 from usmo.io.vectors import NAME, with_vectors
+from usmo.kernels.kernel import FORESTS
+from usmo.report.doubts import FEW_POSITIVES
 from usmo.report.source import cells
 from usmo.system.terminal import printable
+from usmo.system.words import quantity
 
 
 def _description(model_file: str) -> dict[str, Any]:
@@ -101,7 +104,10 @@ def predict(
         if dry_run:
             put_json({"would": "predict", "rows": sheet.n_rows, "features": int(X.shape[1]), "output": output})
             return
-        classifier = _adapted(messages, model.named_steps["model"], X) if adapt else model.named_steps["model"]
+        classifier = model.named_steps["model"]
+        if adapt:
+            known = (extra.get("summary") or {}).get("known_positives")
+            classifier = _adapted(messages, classifier, X, known)
         f = classifier.decision_function(X)
         rows = np.arange(sheet.n_rows)
         own = {**name_columns(rows, ids), **score_columns(classifier, f)}
@@ -112,13 +118,13 @@ def predict(
                 write_answer(scored, stream)
         outputs.put()
         if as_json:
-            put_json({"rows": as_rows(scored)})
+            put_json({**(_mixture(classifier) if adapt else {}), "rows": as_rows(scored)})
         elif output == "-":
             write_answer(scored, "-")
 
 
-def _adapted(messages: Messages, classifier: Any, X: Any) -> Any:
-    """The classifier for the mixture of this table."""
+def _adapted(messages: Messages, classifier: Any, X: Any, known: int | None) -> Any:
+    """The classifier for the mixture of this table; ``known`` is the number of known positives in training."""
     result = classifier.adapt(X)
     low, high = result.prior_interval_
     fits = "" if not hasattr(result, "drift_") else f"; drift {result.drift_:.2f}"
@@ -126,7 +132,22 @@ def _adapted(messages: Messages, classifier: Any, X: Any) -> Any:
         f"the share of positives here is {result.prior_:.3f}, between {low:.3f} and {high:.3f} "
         f"({classifier.prior_:.3f} in training){fits}"
     )
+    kernel = getattr(classifier, "kernel", "linear")
+    if kernel in FORESTS and known is not None and known < FEW_POSITIVES:
+        messages.say(
+            f"note: the trees of the kernel {kernel} have seen the labels: with as few as "
+            f"{quantity(known, 'known positive')}, the share found here is unsure"
+        )
     return result
+
+
+def _mixture(classifier: Any) -> dict[str, Any]:
+    """What an adapted classifier says of its table, for JSON; older model files give no drift."""
+    return {
+        "prior": classifier.prior_,
+        "prior_interval": list(classifier.prior_interval_),
+        "drift": getattr(classifier, "drift_", None),
+    }
 
 
 def inspect(model_file: str, as_json: bool) -> None:

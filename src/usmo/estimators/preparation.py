@@ -17,7 +17,7 @@ from usmo.core.labels import check_class_weight
 from usmo.core.table import Table
 from usmo.core.targets import known_values, label_rule, validate_labelled
 from usmo.fitting.default_lam import default_lam
-from usmo.fitting.propensity import Propensity, estimate_propensity, refuse_few
+from usmo.fitting.propensity import Propensity, estimate_propensity, refuse_few, refuse_many
 from usmo.fitting.select import Selection, select
 from usmo.fitting.specification import Specification
 from usmo.kernels.gamma import forest_gamma, refuse_large_entries, resolve_gamma
@@ -79,8 +79,10 @@ def prepare_table(
     table = Table.of(X, y, rule, sample_weight, square=getattr(model, "kernel", None) == "precomputed")
     table = replace(table, groups=group_codes(groups, X.shape[0]))
     if getattr(model, "propensity", None) == "estimate":
-        propensity_columns(model.propensity_columns, model)
+        columns = propensity_columns(model.propensity_columns, model)
         refuse_few(table)
+        if columns is not None:
+            refuse_many(columns)
     if model.prior != "estimate":
         check_prior(float(model.prior), table, model.scenario)
     return table if propensity is None else table.with_propensity(propensity, model.scenario)

@@ -15,6 +15,7 @@ rows left out, because a kernel classifier fits the labelled rows of its own tra
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,6 +47,10 @@ FEWEST = 10
 
 MOST_ROWS = 4000
 """Rows of each kind that an estimate uses at most: two coefficients per column need no more."""
+
+MOST_COLUMNS = 500
+"""Columns that a propensity depends on at most. The curvature of the likelihood is a dense matrix, computed by
+differences with two objectives per coefficient: the time grows with the square of the columns."""
 
 SMALLEST = 0.05
 """Estimates below are raised to it: a single labelled row counts at most as twenty."""
@@ -128,6 +133,8 @@ def estimate_propensity(
     evidence below which the rounds end.
     """
     refuse_few(table)
+    if columns is not None:
+        refuse_many(columns)
     announce(PROPENSITY)
     spec = replace(
         spec.unlimited(), approximation=None, eta=0.0, tol=max(_LOOSE, spec.tol),
@@ -169,6 +176,15 @@ def refuse_few(table: Table) -> None:
     n = row_count(table.sample_weight(table.labelled))
     if n < FEWEST:
         raise ValueError(f"propensity='estimate' needs at least {FEWEST} labelled positives, got {n:g}")
+
+
+def refuse_many(columns: Sized) -> None:
+    """Raise an error if a propensity would depend on too many columns."""
+    if len(columns) > MOST_COLUMNS:
+        raise ValueError(
+            f"propensity_columns must name at most {MOST_COLUMNS} encoded columns, of which each category is one, "
+            f"got {len(columns)}: name fewer columns"
+        )
 
 
 def _sample(table: Table, seed: int) -> _Sample:

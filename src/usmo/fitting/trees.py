@@ -20,7 +20,7 @@ from usmo.fitting.warm_up import compile_tree_loops
 from usmo.kernels.forest import Kind, LeafTable, grow
 from usmo.kernels.kernel import FORESTS
 
-_LARGEST_SPARSE = 2**26
+LARGEST_SPARSE = 2**26
 """Entries up to which a sparse table is accepted (512 MB dense): trees and standardised columns are dense."""
 
 _ROUNDING = 1e-12
@@ -35,7 +35,7 @@ def with_trees(table: Table, problem: Problem, spec: Specification) -> Table:
     if spec.kernel is None or spec.kernel.name not in FORESTS or isinstance(table.X, LeafTable):
         return table
     X = table.X
-    if sparse.issparse(X) and X.shape[0] * X.shape[1] > _LARGEST_SPARSE:
+    if sparse.issparse(X) and X.shape[0] * X.shape[1] > LARGEST_SPARSE:
         raise ValueError(
             f"kernel={spec.kernel.name!r} holds the table dense, and this sparse one of shape {X.shape} is too large "
             "for that: take kernel='linear' or 'rbf', or fewer columns"

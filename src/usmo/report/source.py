@@ -94,11 +94,13 @@ class SourceColumns:
 
         The median of numbers and dates that are written as text is the text of one of them, the lower of two.
         """
+        kind = "" if self._reader is None else self._reader.kind(name)
+        if kind == "vector":
+            return None
         rows = _sample(rows)
         values = self.values(name, rows)
         present = np.array([k for k, value in enumerate(values) if not _is_gap(value)], dtype=np.intp)
-        kind = "" if self._reader is None else self._reader.kind(name)
-        if not len(present) or kind == "vector":
+        if not len(present):
             return None
         values = [values[k] for k in present]
         if kind not in _UNORDERED:
@@ -119,7 +121,8 @@ class SourceColumns:
         return np.full(len(rows), np.nan) if kind == "text" else parse(kind, list(map(str, values)), notation)
 
     def _find_notation(self, name: str) -> tuple[str, str]:
-        """The kind of a column of texts, and its notation. All rows decide: a few may not tell day from month."""
+        """The kind of a column of texts, and its notation. Rows of the whole table decide: a few may not tell day from
+        month."""
         texts = [str(value) for value in self.values(name, _sample(np.arange(self._rows))) if not _is_gap(value)]
         place = {text: k for k, text in enumerate(dict.fromkeys(texts))}
         codes = np.array([place[text] for text in texts], dtype=np.intp)
@@ -129,9 +132,9 @@ class SourceColumns:
 
 def _sample(rows: Index) -> Index:
     """The rows, or some of them if they are many."""
-    return (
-        rows if len(rows) <= _TYPICAL_ROWS else np.random.default_rng(0).choice(rows, _TYPICAL_ROWS, replace=False)
-    )
+    if len(rows) <= _TYPICAL_ROWS:
+        return rows
+    return np.random.default_rng(0).choice(rows, _TYPICAL_ROWS, replace=False)
 
 
 def _is_gap(value: Any) -> bool:

@@ -43,19 +43,18 @@ class Quality(NamedTuple):
         Rows above the ``threshold`` are marked, by default the one that marks the share π. Precision is that of the
         marked rows without a label.
         """
+        if min(np.count_nonzero(labels == kind) for kind in (1, 0)) < _FEWEST or not np.isfinite(f).all():
+            return None
         weight = np.ones(len(f)) if weight is None else weight
         at = threshold
         if at is None:
             sample = np.ones(len(f), dtype=bool) if scenario == "censored" else labels == 0
             inside = min(max(prior, 1e-9), 1.0 - 1e-9)
             at = prior_threshold(f[sample], inside, sample_weight=weight[sample])
-        used = labels >= 0
-        if min(np.count_nonzero(labels == kind) for kind in (1, 0)) < _FEWEST or not np.isfinite(f[used]).all():
-            return None
         common: dict[str, Any] = {
-            "prior": share_of_unlabelled(prior, labels, scenario, weight), "sample_weight": weight[used],
+            "prior": share_of_unlabelled(prior, labels, scenario, weight), "sample_weight": weight[labels >= 0],
         }  # fmt: skip
-        y, f = labels[used], f[used]
+        y, f = labels[labels >= 0], f[labels >= 0]
         recall, precision = (measure(y, f, threshold=at, **common) for measure in (pu_recall, pu_precision))
         known = round(float(weight[labels == 1].sum()))
         return cls(float(recall), float(precision), float(pu_roc_auc(y, f, **common)), known)

@@ -43,12 +43,14 @@ class Quality(NamedTuple):
         Rows above the ``threshold`` are marked, by default the one that marks the share π. Precision is that of the
         marked rows without a label.
         """
-        if min(np.count_nonzero(labels == kind) for kind in (1, 0)) < _FEWEST or not np.isfinite(f).all():
+        counted = (labels >= 0) | (scenario == "censored")
+        few = min(np.count_nonzero(labels == kind) for kind in (1, 0)) < _FEWEST
+        if few or not np.isfinite(f[counted]).all():
             return None
         weight = np.ones(len(f)) if weight is None else weight
         at = threshold
         if at is None:
-            sample = np.ones(len(f), dtype=bool) if scenario == "censored" else labels == 0
+            sample = counted if scenario == "censored" else labels == 0
             inside = min(max(prior, 1e-9), 1.0 - 1e-9)
             at = prior_threshold(f[sample], inside, sample_weight=weight[sample])
         common: dict[str, Any] = {

@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
+import usmo.cli.fitting
 from tests.cli.command_line import FIXED, LABELS, called, contents, program, rows_of
 from tests.oracles import needs_data
 from tests.tables import bank_table
@@ -391,3 +392,25 @@ def test_a_share_that_known_negatives_exclude_is_refused(tmp_path, capfd):
     assert main(["rank", str(path), *options, "--prior", "0.5"]) == 1
     assert "--prior must be at most 0.4 with --scenario censored" in capfd.readouterr().err
     assert main(["rank", str(path), *options, "--prior", "0.35", "--quiet"]) == 0
+
+
+@pytest.mark.parametrize(("kernel", "rows"), [("linear", None), ("rbf", 50)])
+def test_quality_of_a_wide_linear_fit_is_that_of_all_rows(tmp_path, monkeypatch, capfd, kernel, rows):
+    """A linear fit to fewer rows than columns has other thresholds than that to all rows."""
+    rng, asked = np.random.default_rng(0), []
+    X = rng.normal(size=(120, 60))
+    lines = [",".join([*(f"{x:.3f}" for x in row), "yes" if k < 30 else ""]) for k, row in enumerate(X)]
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join([",".join([*(f"x{j}" for j in range(60)), "known"]), *lines]) + "\n")
+    real = usmo.cli.fitting.held_out
+
+    def recorded(*arguments, **options):
+        asked.append(options.get("most"))
+        return real(*arguments, **options)
+
+    monkeypatch.setattr("usmo.cli.fitting.held_out", recorded)
+    monkeypatch.setattr("usmo.cli.fitting._HELD_OUT_ROWS", 50)
+    options = ["--label-column", "known", "--positive", "yes", "--prior", "0.2", "--kernel", kernel, "--json"]
+    quality = json.loads(called(capfd, "rank", path, *options))["quality"]
+    assert asked == [rows]
+    assert quality["n_positives"] == (30 if rows is None else 25)

@@ -84,7 +84,8 @@ class FittedTask:
     def held_out(self) -> HeldOut | None:
         """Decision values of held-out rows: those of the report, or else of three fits to a sample of the rows."""
         task, encoder = self.task, self.task.encoder
-        is_wide = task.X.shape[1] > _HELD_OUT_ROWS  # fits to few rows of many columns are unlike that to all rows
+        # a linear fit to fewer rows than columns is unlike that to all rows, and fast
+        is_wide = task.X.shape[1] > _HELD_OUT_ROWS and getattr(self.model, "kernel", "linear") == "linear"
         if not self.reported and not is_wide:
             return held_out(
                 self.model,

@@ -84,8 +84,8 @@ def squared_distances_from(products: Array, a2: Array, b2: Array) -> Array:
 def correct_near(squares: Array, A: Any, B: Any, norms: tuple[Array, Array], gamma: float) -> None:
     """Compute ‖a - b‖² anew, from a - b, for rows that are far from the origin and may be near each other.
 
-    ``squares`` holds ‖a‖² + ‖b‖² - 2a·b, whose rounding error is a share of ``norms``, ‖a‖² and ‖b‖². Of two rows that
-    are near each other both are far from the origin, or neither is.
+    ``squares`` holds ‖a‖² + ‖b‖² - 2a·b, whose rounding error is a share of ``norms``, ‖a‖² and ‖b‖². Two rows
+    that are near each other are about as far from the origin, so pairs with a row that is not far need no correction.
     """
     far = tuple(np.flatnonzero(gamma * each > FAR_ABOVE / 4.0) for each in norms)
     if not all(map(len, far)):
